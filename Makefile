@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# A thin front door over Meson. `make help` lists what it opens.
+.DEFAULT_GOAL := build
+SHELL := /bin/bash
+BUILD := build
+
+.PHONY: help setup build run test check sanitize valgrind bench fuzz install clean
+
+help:                ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 18
+
+setup:               ## install the Debian packages that are missing
+	@tools/setup
+
+build: setup         ## build build/ibid and libibid
+	@tools/build $(BUILD)
+
+run: build           ## a payment, its retry and its conflict, on a fresh SQLite file
+	@IBID_BIN=$(BUILD)/ibid tools/demo
+
+test: build          ## all tests, on SQLite and on a PostgreSQL started for them
+	@tools/test $(BUILD)
+
+check: build         ## format, warnings as errors (gcc, clang), cppcheck, clang-tidy, layers
+	@tools/check
+
+sanitize: setup      ## the suite under address+undefined and thread sanitizers
+	@tools/build build-asan -Db_sanitize=address,undefined -Db_lundef=false
+	@tools/test build-asan
+	@tools/build build-tsan -Db_sanitize=thread -Db_lundef=false
+	@tools/test build-tsan --suite threads
+
+valgrind: build      ## unit and store tests under valgrind
+	@tools/test $(BUILD) --valgrind
+
+bench: setup         ## protected against unprotected, side by side, on both stores
+	@tools/build build-bench -Dbuildtype=release -Dtests=false
+	@tools/with-postgres build-bench/bench/bench
+
+fuzz: setup          ## each fuzz target for SECONDS (default 60)
+	@tools/fuzz $${SECONDS_EACH:-60}
+
+install: build       ## install binary, library, header and pkg-config file (DESTDIR, PREFIX)
+	@tools/install $(BUILD)
+
+clean:               ## remove the build directories
+	rm -rf build build-asan build-tsan build-bench build-check build-clang

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ibid.h -- the same intent, however often it arrives, ends in one outcome.
+ *
+ * A program opens a handle on a store (an SQLite file or a PostgreSQL database) and a directory of
+ * contracts, then submits commands. A command runs at most once per identity (tenant, operation,
+ * the contract's scope, key); its row, the business change, its events and its audit entry commit
+ * together. A duplicate gets the first answer back, byte for byte.
+ *
+ * Conventions
+ *   Ownership  Strings passed in are copied where they are kept; they need to live only for the
+ *              call. Strings returned by accessors live as long as the object they were read from.
+ *   Threads    `struct ibid` may be shared by any number of threads. `struct ibid_work` belongs to
+ *              the thread that runs the handler; `struct ibid_result` to whoever received it.
+ *   Errors     Functions return IBID_OK (0) or a code; `err`, where given and not NULL, then holds
+ *              the code, what the caller may do next, and a sentence. Outputs are untouched on
+ *              failure. The library never prints and never exits.
+ *   Structs    Input structs start with `size`, filled in by the IBID_... macros. The library reads
+ *              only `size` bytes and members are only appended, so an old program runs on a newer
+ *              library. `struct ibid_err` is frozen. */
+#ifndef IBID_H
+#define IBID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define IBID_VERSION_MAJOR 0
+#define IBID_VERSION_MINOR 1
+#define IBID_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define IBID_API __attribute__((visibility("default")))
+#define IBID_CHECK __attribute__((warn_unused_result))
+#else
+#define IBID_API
+#define IBID_CHECK
+#endif
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+/* One list for the enum, the names and the documentation: X(symbol, name, meaning). */
+#define IBID_CODES(X)                                                                               \
+	X(IBID_OK, "ok", "done")                                                                        \
+	X(IBID_INVALID, "invalid", "the input is wrong; the text says where")                           \
+	X(IBID_CONTRACT, "contract", "a contract is wrong, missing or contradicts the store")           \
+	X(IBID_NOT_FOUND, "not-found", "no such thing")                                                 \
+	X(IBID_DENIED, "denied", "the operating system or the database refused permission")             \
+	X(IBID_SCHEMA, "schema", "the store's schema does not fit this version of ibid")                \
+	X(IBID_BUSY, "busy", "locked by others for too long; nothing was done")                         \
+	X(IBID_UNAVAILABLE, "unavailable", "the store can't be reached; nothing was done")              \
+	X(IBID_IO, "io", "the store failed to read or write; nothing was done")                         \
+	X(IBID_FULL, "full", "no space left for the store; nothing was done")                           \
+	X(IBID_LIMIT, "limit", "a documented limit was exceeded")                                       \
+	X(IBID_NOMEM, "no-memory", "out of memory; nothing was done")                                   \
+	X(IBID_UNKNOWN, "unknown", "a commit did not report success and its outcome could not be read") \
+	X(IBID_FAILED, "failed", "the handler failed")                                                  \
+	X(IBID_REJECTED, "rejected", "the handler rejected the command")                                \
+	X(IBID_DUPLICATE, "duplicate", "a declared business uniqueness was hit")                        \
+	X(IBID_RETRY, "retry", "deadlock or serialization failure; the transaction was rolled back")    \
+	X(IBID_MISUSE, "misuse", "the call breaks the rules of this header")                            \
+	X(IBID_INTERNAL, "internal", "a defect in ibid; please report it")
+
+enum ibid_code {
+#define IBID_CODE_ENUM(symbol, name, meaning) symbol,
+	IBID_CODES(IBID_CODE_ENUM)
+#undef IBID_CODE_ENUM
+};
+
+/* What the caller may do next. */
+enum ibid_next {
+	IBID_NEXT_NEVER,    /* the same call will fail again: change the input or the set-up */
+	IBID_NEXT_SAME_KEY, /* send the same command again with the same key: that is safe */
+	IBID_NEXT_LATER,    /* nothing is wrong with the call: try again after a pause */
+};
+
+struct ibid_err {
+	enum ibid_code code;
+	enum ibid_next next;
+	char text[504]; /* one or more lines, no trailing newline, always terminated */
+};
+
+/* The short stable name of a code ("busy"). Never NULL. */
+IBID_API const char *ibid_code_name(enum ibid_code code);
+
+/* ---- Handles --------------------------------------------------------------------------------- */
+
+struct ibid;        /* an open store with its contracts and handlers */
+struct ibid_work;   /* one running command, as its handler sees it */
+struct ibid_result; /* what a submit ended in */
+
+enum ibid_log_level { IBID_LOG_DEBUG, IBID_LOG_INFO, IBID_LOG_WARN, IBID_LOG_ERROR };
+
+/* One structured log line: a JSON object without newline. May be called from any thread. */
+typedef void ibid_log_fn(void *user, enum ibid_log_level level, const char *json);
+
+struct ibid_options {
+	size_t size;
+	const char *store;     /* "sqlite:PATH" or "postgres://..."; required */
+	const char *contracts; /* directory of contract files; required */
+	ibid_log_fn *log;      /* NULL: no log */
+	void *log_user;
+	unsigned connections;  /* PostgreSQL connections at most; 0: 16 */
+	unsigned busy_ms;      /* how long to wait for locks and connections; 0: 5000 */
+};
+#define IBID_OPTIONS(...) (&(struct ibid_options){.size = sizeof(struct ibid_options), __VA_ARGS__})
+
+/* Create or migrate the store, apply the directory's schema files once, and record its contracts.
+ * Safe to call again and by several processes at once. Needs the right to create tables. */
+IBID_API IBID_CHECK enum ibid_code ibid_init(const struct ibid_options *options, struct ibid_err *err);
+
+/* Open a store that ibid_init prepared and load the contracts. `*ret` is freed by ibid_close. */
+IBID_API IBID_CHECK enum ibid_code ibid_open(const struct ibid_options *options, struct ibid **ret,
+                                             struct ibid_err *err);
+
+/* Close; takes NULL. No other thread may still use the handle. */
+IBID_API void ibid_close(struct ibid *ibid);
+
+/* ---- Handlers -------------------------------------------------------------------------------- */
+
+/* Run one command. Called inside the command's transaction, possibly several times for one submit
+ * (after a deadlock everything it did was rolled back), never after the command has an outcome.
+ * Return what ibid_answer, ibid_reject or ibid_duplicate returned; IBID_RETRY after a deadlock or
+ * serialization failure; any other code is a failure, handled as the contract's `failures` says.
+ * The handler must not commit, roll back or close what ibid_work_... hands out. */
+typedef enum ibid_code ibid_handler(struct ibid_work *work, void *user);
+
+/* Register the callback for an operation whose contract says `handler: callback`. Call before the
+ * first submit of that operation; not while other threads submit. */
+IBID_API IBID_CHECK enum ibid_code ibid_handle(struct ibid *ibid, const char *operation,
+                                               ibid_handler *handler, void *user,
+                                               struct ibid_err *err);
+
+/* Who and what is being run. Never NULL; "" where the caller gave nothing. */
+IBID_API const char *ibid_work_tenant(const struct ibid_work *work);
+IBID_API const char *ibid_work_operation(const struct ibid_work *work);
+IBID_API const char *ibid_work_key(const struct ibid_work *work);
+IBID_API const char *ibid_work_client(const struct ibid_work *work);
+IBID_API const char *ibid_work_actor(const struct ibid_work *work);
+IBID_API const char *ibid_work_command_id(const struct ibid_work *work); /* UUID, stable over retries */
+IBID_API const char *ibid_work_now(const struct ibid_work *work);        /* RFC 3339, UTC */
+IBID_API const char *ibid_work_payload(const struct ibid_work *work);    /* canonical JSON */
+
+/* The value of a declared field as exact text: NULL when absent or null. Decimals and integers in
+ * plain notation, booleans as "true" or "false", instants in RFC 3339 UTC, json in canonical form. */
+IBID_API const char *ibid_field_text(const struct ibid_work *work, const char *pointer);
+
+/* The same for an integer field. False when absent or null; `*ret` is then untouched. */
+IBID_API bool ibid_field_int64(const struct ibid_work *work, const char *pointer, int64_t *ret);
+
+/* The connection with the command's open transaction: a sqlite3 * or a PGconn *; NULL on the other
+ * store. Owned by ibid. */
+IBID_API void *ibid_work_sqlite(const struct ibid_work *work);
+IBID_API void *ibid_work_postgres(const struct ibid_work *work);
+
+struct ibid_event {
+	size_t size;
+	const char *aggregate_type; /* required */
+	const char *aggregate_id;   /* required */
+	const char *type;           /* required; must be one of the contract's `emits` */
+	const char *payload;        /* JSON; required */
+	int64_t version;            /* of the aggregate after this event; 0: the next one */
+	const char *key;            /* unique per tenant; NULL: command id and ordinal */
+};
+#define IBID_EVENT(...) (&(struct ibid_event){.size = sizeof(struct ibid_event), __VA_ARGS__})
+
+/* Append an event to the outbox, in the command's transaction. A version that is not the next of
+ * its aggregate rejects the command with VERSION_CONFLICT. An error here also fails the command. */
+IBID_API enum ibid_code ibid_emit(struct ibid_work *work, const struct ibid_event *event);
+
+/* Answer. `body` is JSON or NULL; it is kept, and given back, in canonical form. */
+IBID_API IBID_CHECK enum ibid_code ibid_answer(struct ibid_work *work, int status, const char *body);
+
+/* Name the resource that the command made or changed (for `answer: {store: reference}`). */
+IBID_API void ibid_resource(struct ibid_work *work, const char *type, const char *id);
+
+/* Reject, for good: the business change is rolled back, the rejection is the command's outcome.
+ * `reason` is a stable code (A-Z, 0-9, _), `status` 400..499. */
+IBID_API IBID_CHECK enum ibid_code ibid_reject(struct ibid_work *work, const char *reason, int status,
+                                               const char *text);
+
+/* Say that a unique index declared under the contract's `unique` was violated: ibid rolls back and
+ * links to the existing document or rejects with its id, as the contract says. */
+IBID_API IBID_CHECK enum ibid_code ibid_duplicate(struct ibid_work *work, const char *unique);
+
+/* Give a reason for a failure. Returns IBID_FAILED. */
+IBID_API IBID_CHECK enum ibid_code ibid_fail(struct ibid_work *work, const char *text);
+
+/* ---- Submitting ------------------------------------------------------------------------------ */
+
+struct ibid_command {
+	size_t size;
+	const char *tenant;    /* required */
+	const char *operation; /* required: the contract's name */
+	const char *key;       /* required unless the contract derives it from fields */
+	const char *payload;   /* JSON; required */
+	size_t payload_size;   /* 0: payload is a string */
+	const char *client;    /* required where scope or context declares it; likewise: */
+	const char *actor;
+	const char *resource;
+	const char *correlation_id; /* optional; kept with the audit entry and the events */
+	const char *causation_id;
+};
+#define IBID_COMMAND(...) (&(struct ibid_command){.size = sizeof(struct ibid_command), __VA_ARGS__})
+
+/* How a submit ended: X(symbol, name, meaning). */
+#define IBID_DECISIONS(X)                                                                          \
+	X(IBID_DECISION_EXECUTED, "executed", "the command has run")                                   \
+	X(IBID_DECISION_REJECTED, "rejected", "a controlled rejection, with its reason")               \
+	X(IBID_DECISION_LINKED, "linked", "the business fact existed already: the answer names it")    \
+	X(IBID_DECISION_CONFLICT, "conflict", "the key was used for another payload; nothing was done") \
+	X(IBID_DECISION_IN_PROGRESS, "in_progress", "the same command is being run now")               \
+	X(IBID_DECISION_FAILED, "failed", "it failed and may be sent again with the same key")         \
+	X(IBID_DECISION_UNKNOWN, "unknown", "whether it ran is not known: ask again with the same key") \
+	X(IBID_DECISION_EXPIRED, "expired", "the key outlived its retention and may not be used again")
+
+enum ibid_decision {
+#define IBID_DECISION_ENUM(symbol, name, meaning) symbol,
+	IBID_DECISIONS(IBID_DECISION_ENUM)
+#undef IBID_DECISION_ENUM
+};
+
+/* The stable name of a decision ("executed"). Never NULL. */
+IBID_API const char *ibid_decision_name(enum ibid_decision decision);
+
+/* Bring one command to its outcome. IBID_OK means that there is a decision, whatever it is: a
+ * rejection or a conflict is a result, not an error. Any other code means that nothing was decided;
+ * `err->next` says whether the same key may be sent again. `*ret` is freed by ibid_result_free.
+ * Success is told only after the commit is durable. */
+IBID_API IBID_CHECK enum ibid_code ibid_submit(struct ibid *ibid, const struct ibid_command *command,
+                                               struct ibid_result **ret, struct ibid_err *err);
+
+IBID_API enum ibid_decision ibid_result_decision(const struct ibid_result *result);
+IBID_API bool ibid_result_replayed(const struct ibid_result *result); /* an earlier outcome */
+IBID_API int ibid_result_status(const struct ibid_result *result);    /* as in HTTP */
+IBID_API const char *ibid_result_body(const struct ibid_result *result); /* JSON; "" when none */
+IBID_API size_t ibid_result_body_size(const struct ibid_result *result);
+IBID_API const char *ibid_result_command_id(const struct ibid_result *result); /* "" when none */
+IBID_API const char *ibid_result_resource_type(const struct ibid_result *result); /* "" when none */
+IBID_API const char *ibid_result_resource_id(const struct ibid_result *result);   /* "" when none */
+IBID_API const char *ibid_result_reason(const struct ibid_result *result); /* stable code; "" */
+IBID_API const char *ibid_result_text(const struct ibid_result *result);   /* a sentence; "" */
+IBID_API int64_t ibid_result_age_ms(const struct ibid_result *result);     /* since first seen */
+IBID_API int64_t ibid_result_retry_after_ms(const struct ibid_result *result); /* 0: don't */
+IBID_API void ibid_result_free(struct ibid_result *result); /* takes NULL */
+
+/* ---- Identity and meaning, without a store ---------------------------------------------------- */
+
+/* The canonical form of a JSON text: RFC 8785, except that a number which a double would change
+ * keeps all its digits. `*ret` is freed by ibid_free. Errors carry line and column. */
+IBID_API IBID_CHECK enum ibid_code ibid_canonical(const char *json, size_t size, char **ret,
+                                                  size_t *ret_size, struct ibid_err *err);
+
+/* Release what the library handed out as plain memory; takes NULL. */
+IBID_API void ibid_free(void *memory);
+
+/* "0.1.0" */
+IBID_API const char *ibid_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* utf8.h -- one well-formed UTF-8 sequence at a time (RFC 3629). */
+#ifndef BASE_UTF8_H
+#define BASE_UTF8_H
+
+#include <stddef.h>
+
+/* Bytes of the character at `bytes`: 1..4, or 0 when what stands there is not well-formed
+ * (overlong, a surrogate, above U+10FFFF, cut off by `size`). */
+size_t utf8_size(const char *bytes, size_t size);
+
+/* The longest beginning of at most `most` bytes that does not cut a character. `bytes` is valid. */
+size_t utf8_fit(const char *bytes, size_t size, size_t most);
+
+#endif

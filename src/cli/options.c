@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* options.c -- read a command line by the table: `--name value`, `--name=value`, `--`, operands.
+ *
+ * Nothing is guessed: an option that the command does not take, one given twice and one without its
+ * value are refused, because a command line that half works may pay the wrong amount. */
+#include "cli/options.h"
+
+#include "cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const struct option_spec option_specs[OPT_COUNT] = {
+#define CLI_OPTION_SPEC(symbol, name, value, environment, meaning)                                 \
+	[OPT_##symbol] = {name, value, environment, meaning},
+    CLI_OPTIONS(CLI_OPTION_SPEC)
+#undef CLI_OPTION_SPEC
+};
+
+enum { WORD_MAX = 32, NEAR_ENOUGH = 2 };
+
+static size_t least(size_t a, size_t b, size_t c)
+{
+	size_t ab = a < b ? a : b;
+	return ab < c ? ab : c;
+}
+
+/* Letters to insert, drop or change. Words longer than WORD_MAX are no slip of a known one. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t a_size = strlen(a), b_size = strlen(b), row[WORD_MAX + 1];
+	if (a_size > WORD_MAX || b_size > WORD_MAX)
+		return WORD_MAX;
+	for (size_t k = 0; k <= b_size; k++)
+		row[k] = k;
+	for (size_t i = 0; i < a_size; i++) {
+		size_t corner = row[0];
+		row[0] = i + 1;
+		for (size_t k = 0; k < b_size; k++) {
+			size_t above = row[k + 1];
+			row[k + 1] = least(above + 1, row[k] + 1, corner + (a[i] != b[k]));
+			corner = above;
+		}
+	}
+	return row[b_size];
+}
+
+const char *nearest(const char *given, const char *const *names, size_t count)
+{
+	const char *best = NULL;
+	size_t best_distance = NEAR_ENOUGH + 1;
+	for (size_t i = 0; i < count; i++) {
+		size_t d = distance(given, names[i]);
+		/* Otherwise every two-letter word is near every other one. */
+		if (d < best_distance && d < strlen(names[i])) {
+			best = names[i];
+			best_distance = d;
+		}
+	}
+	return best;
+}
+
+static int unknown_option(const struct cli_command *command, const char *arg, size_t name_size)
+{
+	const char *names[OPT_COUNT + 1];
+	char given[WORD_MAX + 2] = "";
+	size_t count = 0;
+	for (int i = 0; i < OPT_COUNT; i++) {
+		if (command->takes & BIT(i))
+			names[count++] = option_specs[i].name;
+	}
+	names[count++] = "help";
+	strncat(given, arg + 2, name_size < sizeof given - 1 ? name_size : sizeof given - 1);
+	const char *near = nearest(given, names, count);
+	if (near)
+		return usage_error(command, "unknown option --%.*s; did you mean --%s?", (int)name_size,
+		                   arg + 2, near);
+	return usage_error(command, "unknown option --%.*s", (int)name_size, arg + 2);
+}
+
+static int find_option(const struct cli_command *command, const char *name, size_t size)
+{
+	for (int i = 0; i < OPT_COUNT; i++) {
+		const char *known = option_specs[i].name;
+		if ((command->takes & BIT(i)) && strlen(known) == size && memcmp(known, name, size) == 0)
+			return i;
+	}
+	return -1;
+}
+
+/* One option at argv[*at]; moves `*at` to its last word. */
+static bool read_option(struct args *args, int argc, char *const *argv, int *at)
+{
+	const struct cli_command *command = args->command;
+	const char *arg = argv[*at], *equals = strchr(arg, '=');
+	size_t size = equals ? (size_t)(equals - arg) - 2 : strlen(arg) - 2;
+	int option = find_option(command, arg + 2, size);
+	if (option < 0)
+		return unknown_option(command, arg, size) == CLI_OK;
+	const struct option_spec *spec = &option_specs[option];
+	if (args->values[option])
+		return usage_error(command, "--%s was given twice", spec->name) == CLI_OK;
+	if (!spec->value) {
+		args->values[option] = "";
+		return !equals || usage_error(command, "--%s takes no value", spec->name) == CLI_OK;
+	}
+	if (equals) {
+		args->values[option] = equals + 1;
+		return true;
+	}
+	if (*at + 1 >= argc)
+		return usage_error(command, "--%s needs a value: --%s %s", spec->name, spec->name,
+		                   spec->value) == CLI_OK;
+	const char *value = argv[++*at];
+	/* `--key --json` is a forgotten value; one that does begin so is written with an equals sign. */
+	if (strncmp(value, "--", 2) == 0)
+		return usage_error(command, "--%s needs a value before %.100s (or write --%s=%.100s)",
+		                   spec->name, value, spec->name, value) == CLI_OK;
+	args->values[option] = value;
+	return true;
+}
+
+static bool read_operand(struct args *args, const char *arg)
+{
+	const struct cli_command *command = args->command;
+	if (args->operand_count == command->operand_max)
+		return usage_error(command, "unexpected argument \"%.100s\"", arg) == CLI_OK;
+	args->operands[args->operand_count++] = arg;
+	return true;
+}
+
+static void fill_from_environment(struct args *args)
+{
+	for (int i = 0; i < OPT_COUNT; i++) {
+		const char *variable = option_specs[i].environment;
+		if (!variable || args->values[i] || !(args->command->takes & BIT(i)))
+			continue;
+		const char *value = getenv(variable);
+		args->values[i] = value && *value ? value : NULL;
+	}
+}
+
+/* The first that is missing: it is enough to say one thing at a time. */
+static bool check_needs(const struct args *args)
+{
+	for (int i = 0; i < OPT_COUNT; i++) {
+		const struct option_spec *spec = &option_specs[i];
+		if (!(args->command->needs & BIT(i)) || args->values[i])
+			continue;
+		if (spec->environment)
+			usage_error(args->command, "no %s: give --%s %s or set %s (%s)", spec->name,
+			            spec->name, spec->value, spec->environment, spec->meaning);
+		else
+			usage_error(args->command, "--%s is missing: give --%s %s (%s)", spec->name,
+			            spec->name, spec->value, spec->meaning);
+		return false;
+	}
+	return true;
+}
+
+enum args_kind args_read(const struct cli_command *command, int argc, char *const *argv,
+                         struct args *ret)
+{
+	bool options = true;
+	*ret = (struct args){.command = command};
+	for (int i = 0; i < argc; i++) {
+		const char *arg = argv[i];
+		bool ok;
+		if (!options || arg[0] != '-' || !arg[1]) {
+			ok = read_operand(ret, arg);
+		} else if (strcmp(arg, "--") == 0) {
+			options = false;
+			continue;
+		} else if (strcmp(arg, "-h") == 0 || strcmp(arg, "--help") == 0) {
+			return ARGS_HELP;
+		} else if (arg[1] != '-') {
+			ok = usage_error(command, "unknown option %.100s: options are written --name",
+			                 arg) == CLI_OK;
+		} else {
+			ok = read_option(ret, argc, argv, &i);
+		}
+		if (!ok)
+			return ARGS_BAD;
+	}
+	fill_from_environment(ret);
+	return check_needs(ret) ? ARGS_OK : ARGS_BAD;
+}

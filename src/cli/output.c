@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* output.c -- write results so that people and programs can read them, and notice when nobody could. */
+#include "cli/output.h"
+
+#include "base/utf8.h"
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SAY_BYTES_MAX = 64 << 10 };
+
+/* The first error of the standard output; later ones say less. */
+static int out_errno;
+
+/* ---- The standard descriptors ---------------------------------------------------------------- */
+
+void out_init(void)
+{
+	/* Opened the wrong way round, so that using one that was closed is an error and not silence. */
+	static const int modes[] = {O_WRONLY, O_RDONLY, O_RDONLY};
+	for (int fd = 0; fd <= 2; fd++) {
+		/* open takes the lowest free number, which is this one. */
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", modes[fd]) != fd)
+			abort();
+	}
+	/* A reader that went away is an error of ours to report, not a silent death. */
+	signal(SIGPIPE, SIG_IGN);
+}
+
+void out_bytes(const char *bytes, size_t size)
+{
+	if (fwrite(bytes, 1, size, stdout) != size && !out_errno)
+		out_errno = errno;
+}
+
+int out_finish(int code)
+{
+	if (fflush(stdout) != 0 && !out_errno)
+		out_errno = errno;
+	/* Some file systems report only here that there was no space. */
+	if (close(STDOUT_FILENO) != 0 && !out_errno)
+		out_errno = errno;
+	if (!out_errno)
+		return code;
+	say("the output could not be written: %s", strerror(out_errno));
+	return CLI_ERROR;
+}
+
+/* ---- Text for people ------------------------------------------------------------------------- */
+
+static bool is_control(const char *bytes, size_t size)
+{
+	unsigned char first = (unsigned char)bytes[0];
+	if (size == 1)
+		return first < 0x20 || first == 0x7f;
+	return first == 0xc2 && (unsigned char)bytes[1] < 0xa0; /* U+0080..U+009F */
+}
+
+static void add_safe(struct str *out, const char *text)
+{
+	size_t size = strlen(text);
+	for (size_t i = 0; i < size;) {
+		size_t step = utf8_size(text + i, size - i);
+		if (step == 0)
+			str_addf(out, "\\x%02x", (unsigned char)text[i]);
+		else if (is_control(text + i, step) && text[i] != '\n' && text[i] != '\t')
+			str_addf(out, "\\u%04x", (unsigned char)text[i + step - 1]);
+		else
+			str_add(out, text + i, step);
+		i += step ? step : 1;
+	}
+}
+
+void out_text(const char *text)
+{
+	struct str safe = STR_INIT(OUTPUT_BYTES_MAX);
+	add_safe(&safe, text);
+	if (safe.failed)
+		out_errno = out_errno ? out_errno : ENOMEM;
+	else
+		out_bytes(str_text(&safe), safe.size);
+	str_release(&safe);
+}
+
+static void add_formatted(struct str *out, const char *format, va_list args)
+{
+	char *text = NULL;
+	if (vasprintf(&text, format, args) < 0)
+		out->failed = true;
+	else
+		add_safe(out, text);
+	free(text);
+}
+
+void out_textf(const char *format, ...)
+{
+	va_list args;
+	struct str safe = STR_INIT(OUTPUT_BYTES_MAX);
+	va_start(args, format);
+	add_formatted(&safe, format, args);
+	va_end(args);
+	if (safe.failed)
+		out_errno = out_errno ? out_errno : ENOMEM;
+	else
+		out_bytes(str_text(&safe), safe.size);
+	str_release(&safe);
+}
+
+bool out_line(const struct str *line)
+{
+	if (line->failed) {
+		say_no_memory();
+		return false;
+	}
+	out_bytes(str_text(line), line->size);
+	out_bytes("\n", 1);
+	return true;
+}
+
+void say(const char *format, ...)
+{
+	va_list args;
+	struct str safe = STR_INIT(SAY_BYTES_MAX);
+	va_start(args, format);
+	add_formatted(&safe, format, args);
+	va_end(args);
+	/* In one piece, so that the lines of several processes do not mix. */
+	fprintf(stderr, "ibid: %s\n", safe.failed ? "out of memory" : str_text(&safe));
+	str_release(&safe);
+}
+
+int say_err(const struct ibid_err *err)
+{
+	say("%s", *err->text ? err->text : ibid_code_name(err->code));
+	return CLI_ERROR;
+}
+
+int say_no_memory(void)
+{
+	say("out of memory");
+	return CLI_ERROR;
+}
+
+/* ---- Colour ---------------------------------------------------------------------------------- */
+
+static bool colours(void)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+	if ((no_color && *no_color) || (term && strcmp(term, "dumb") == 0))
+		return false;
+	return isatty(STDOUT_FILENO);
+}
+
+void out_painted(enum paint paint, const char *text)
+{
+	static const char *const codes[] = {
+	    [PAINT_GOOD] = "\033[32m",
+	    [PAINT_WARN] = "\033[33m",
+	    [PAINT_BAD] = "\033[31m",
+	    [PAINT_HEAD] = "\033[1m",
+	};
+	bool painted = paint != PAINT_PLAIN && colours();
+	if (painted)
+		out_bytes(codes[paint], strlen(codes[paint]));
+	out_text(text);
+	if (painted)
+		out_bytes("\033[0m", 4);
+}
+
+enum paint paint_of_word(const char *word)
+{
+	static const struct {
+		const char *word;
+		enum paint paint;
+	} words[] = {
+	    {"executed", PAINT_GOOD},   {"replayed", PAINT_GOOD},  {"linked", PAINT_GOOD},
+	    {"COMPLETED", PAINT_GOOD},  {"ok", PAINT_GOOD},        {"in_progress", PAINT_WARN},
+	    {"ACCEPTED", PAINT_WARN},   {"IN_PROGRESS", PAINT_WARN}, {"warn", PAINT_WARN},
+	    {"rejected", PAINT_BAD},    {"REJECTED", PAINT_BAD},   {"conflict", PAINT_BAD},
+	    {"failed", PAINT_BAD},      {"FAILED", PAINT_BAD},     {"unknown", PAINT_BAD},
+	    {"UNKNOWN", PAINT_BAD},     {"expired", PAINT_BAD},    {"refuse", PAINT_BAD},
+	};
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		if (strcmp(word, words[i].word) == 0)
+			return words[i].paint;
+	}
+	return PAINT_PLAIN;
+}
+
+/* ---- Tables ---------------------------------------------------------------------------------- */
+
+/* Columns on a terminal, near enough: one per character. */
+static size_t width(const char *text)
+{
+	size_t columns = 0;
+	for (; *text; text++)
+		columns += ((unsigned char)*text & 0xc0) != 0x80;
+	return columns;
+}
+
+/* A cell is one line. */
+static const char *cell_of(struct arena *arena, const char *text)
+{
+	struct str safe = STR_INIT(OUTPUT_BYTES_MAX);
+	add_safe(&safe, text ? text : "-");
+	const char *cell = safe.failed ? NULL : arena_strdup(arena, str_text(&safe));
+	str_release(&safe);
+	if (!cell)
+		return "";
+	for (char *c = (char *)cell; *c; c++) {
+		if (*c == '\n' || *c == '\t')
+			*c = ' ';
+	}
+	return cell;
+}
+
+void table_add(struct table *table, const char *const *cells)
+{
+	if (table->count + table->columns > table->room) {
+		size_t room = 2 * table->room + 8 * table->columns;
+		const char **more = arena_array(table->arena, room, sizeof *more);
+		if (!more)
+			return;
+		if (table->count)
+			memcpy(more, table->cells, table->count * sizeof *more);
+		table->cells = more;
+		table->room = room;
+	}
+	for (size_t i = 0; i < table->columns; i++)
+		table->cells[table->count++] = cell_of(table->arena, cells[i]);
+}
+
+static size_t column_width(const struct table *table, size_t column)
+{
+	size_t most = table->heads ? width(table->heads[column]) : 0;
+	for (size_t i = column; i < table->count; i += table->columns) {
+		size_t wide = width(table->cells[i]);
+		most = wide > most ? wide : most;
+	}
+	return most;
+}
+
+static void print_row(const struct table *table, const char *const *cells, bool head)
+{
+	for (size_t i = 0; i < table->columns; i++) {
+		bool last = i + 1 == table->columns;
+		enum paint paint = head ? PAINT_HEAD : PAINT_PLAIN;
+		if (!head && i == table->painted)
+			paint = paint_of_word(cells[i]);
+		out_painted(paint, cells[i]);
+		for (size_t pad = last ? 0 : column_width(table, i) + 2 - width(cells[i]); pad > 0; pad--)
+			out_bytes(" ", 1);
+	}
+	out_bytes("\n", 1);
+}
+
+void table_print(const struct table *table)
+{
+	if (table->heads)
+		print_row(table, table->heads, true);
+	for (size_t i = 0; i < table->count; i += table->columns)
+		print_row(table, table->cells + i, false);
+}
+
+void field_print(const char *name, const char *value)
+{
+	if (!value)
+		return;
+	out_textf("%-12s ", name);
+	out_painted(paint_of_word(value), value);
+	out_bytes("\n", 1);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void add_string(struct str *out, const char *text)
+{
+	struct str valid = STR_INIT(OUTPUT_BYTES_MAX);
+	size_t size = strlen(text);
+	for (size_t i = 0; i < size;) {
+		size_t step = utf8_size(text + i, size - i);
+		if (step)
+			str_add(&valid, text + i, step);
+		else
+			str_adds(&valid, "\xef\xbf\xbd");
+		i += step ? step : 1;
+	}
+	out->failed = out->failed || valid.failed;
+	str_add_json(out, str_text(&valid), valid.size);
+	str_release(&valid);
+}
+
+static void add_name(struct str *out, const char *name)
+{
+	if (out->size && !strchr("{[\n", out->data[out->size - 1]))
+		str_addc(out, ',');
+	if (!name)
+		return;
+	add_string(out, name);
+	str_addc(out, ':');
+}
+
+void json_begin(struct str *out, const char *name, char bracket)
+{
+	add_name(out, name);
+	str_addc(out, bracket);
+}
+
+void json_end(struct str *out, char bracket)
+{
+	str_addc(out, bracket);
+}
+
+void json_text(struct str *out, const char *name, const char *text)
+{
+	add_name(out, name);
+	if (text)
+		add_string(out, text);
+	else
+		str_adds(out, "null");
+}
+
+void json_int(struct str *out, const char *name, int64_t number)
+{
+	add_name(out, name);
+	str_addf(out, "%lld", (long long)number);
+}
+
+void json_bool(struct str *out, const char *name, bool value)
+{
+	add_name(out, name);
+	str_adds(out, value ? "true" : "false");
+}
+
+void json_raw(struct str *out, const char *name, const char *json)
+{
+	add_name(out, name);
+	str_adds(out, json && *json ? json : "null");
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* output.h -- results go to the standard output, talk to the standard error.
+ *
+ * Nothing that is shown to a person can steer the terminal: control characters and bytes that are
+ * not UTF-8 are written as escapes. JSON and canonical bytes are written as they are. */
+#ifndef CLI_OUTPUT_H
+#define CLI_OUTPUT_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/str.h"
+
+#include <stdint.h>
+
+enum { OUTPUT_BYTES_MAX = 256 << 20 };
+
+/* Make the three standard descriptors safe to use, whatever the parent left of them: a closed one
+ * must not become the database's file. Call first. */
+void out_init(void);
+
+/* Everything was written, or the reason is told and `code` becomes CLI_ERROR. Call last. */
+int out_finish(int code);
+
+void out_bytes(const char *bytes, size_t size); /* as they are */
+void out_text(const char *text);                /* for a person: escaped, newlines kept */
+void out_textf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A whole text as it is, and a newline. False, after telling, when it could not be built. */
+bool out_line(const struct str *line);
+
+/* "ibid: ..." on the standard error. */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int say_err(const struct ibid_err *err); /* returns CLI_ERROR */
+int say_no_memory(void);                 /* likewise */
+
+/* ---- Colour ---------------------------------------------------------------------------------- */
+
+enum paint { PAINT_PLAIN, PAINT_GOOD, PAINT_WARN, PAINT_BAD, PAINT_HEAD };
+void out_painted(enum paint paint, const char *text); /* colour only on a terminal, without NO_COLOR */
+enum paint paint_of_word(const char *word);           /* of a decision, state or finding */
+
+/* ---- Tables ---------------------------------------------------------------------------------- */
+
+struct table {
+	struct arena *arena;
+	const char *const *heads; /* NULL: none */
+	size_t columns;
+	size_t painted;           /* this column is coloured by its words; `columns`: none */
+	const char **cells;
+	size_t count, room;       /* in cells */
+};
+
+/* Copies the cells; NULL shows as "-". A failed allocation is remembered in the arena. */
+void table_add(struct table *table, const char *const *cells);
+void table_print(const struct table *table);
+
+/* "name        value", for records. NULL values are left out. */
+void field_print(const char *name, const char *value);
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+/* Commas are put where they are needed. A NULL text is null; bytes that are not UTF-8 become U+FFFD. */
+void json_begin(struct str *out, const char *name, char bracket); /* name NULL: no member */
+void json_end(struct str *out, char bracket);
+void json_text(struct str *out, const char *name, const char *text);
+void json_int(struct str *out, const char *name, int64_t number);
+void json_bool(struct str *out, const char *name, bool value);
+void json_raw(struct str *out, const char *name, const char *json); /* NULL or "": null */
+
+#endif

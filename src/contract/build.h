@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* build.h -- from a tree to a contract. */
+#ifndef CONTRACT_BUILD_H
+#define CONTRACT_BUILD_H
+
+#include "contract/form.h"
+
+/* Read one document as a contract; `defaults` may be NULL. In a file the first member names the
+ * kind; in a text from a store the members are sorted. NULL when any problem was found (or memory
+ * is exhausted: the arena says so). `reading->scripts` then names the files it needs. */
+struct contract *contract_build(struct reading *reading, const struct node *root,
+                                const struct node *defaults, bool from_store);
+
+/* Refuse what no kind of contract may inherit. */
+void contract_check_defaults(struct problems *problems, const struct node *defaults);
+
+/* Read one member of a command that has a shape of its own. */
+extern const struct member_type type_key_from, type_fields, type_defaults, type_progress,
+    type_unique, type_handler, type_route;
+
+/* Answers that contradict each other, and keys that identify no intent. `root` is what the contract
+ * was read from; members that could not be read are zero. */
+void command_check_rules(struct reading *reading, const struct contract *contract,
+                         const struct node *root);
+
+/* The field with this pointer, NULL when it is not declared. */
+const struct contract_field *contract_field_at(const struct contract *contract,
+                                               const char *pointer);
+
+/* The forms below `fields` and `unique`, for the reference. */
+extern const struct form field_form, unique_form;
+
+#endif

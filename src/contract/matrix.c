@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* matrix.c -- what the contracts promise, as the tables that reviewers ask for.
+ *
+ * Nothing here is written by hand per operation: answers are looked up in the contract's own text,
+ * and the sentences about failures follow from the answers. */
+#include "contract/matrix.h"
+
+#include "base/json.h"
+#include "contract/sheet.h"
+
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+enum { CELL_BYTES_MAX = 64 << 10, ARENA_BYTES_MAX = 64 << 20 };
+
+/* ---- Answers --------------------------------------------------------------------------------- */
+
+static void add_answer(struct str *out, const struct json *value)
+{
+	if (value->type == JSON_STRING)
+		str_add(out, value->text, value->size);
+	for (const struct json *child = value->child; child; child = child->next) {
+		str_adds(out, child == value->child ? "" : ", ");
+		bool block = child->type == JSON_OBJECT;
+		if (child->name)
+			str_addf(out, block ? "%s (" : "%s: ", child->name);
+		add_answer(out, child);
+		str_adds(out, block ? ")" : "");
+	}
+}
+
+/* What the contract answers at a dotted path, lists joined by commas; `none` when it is silent. */
+static const char *answer_at(struct arena *arena, const struct json *answers, const char *path,
+                             const char *none)
+{
+	const struct json *value = answers;
+	while (value && *path) {
+		char name[64];
+		size_t size = strcspn(path, ".");
+		memcpy(name, path, size);
+		name[size] = '\0';
+		value = json_member(value, name);
+		path += size + (path[size] == '.');
+	}
+	if (!value || (value->type != JSON_STRING && !value->child))
+		return none;
+	struct str text = STR_INIT(CELL_BYTES_MAX);
+	add_answer(&text, value);
+	const char *copy = arena_strndup(arena, str_text(&text), text.size);
+	str_release(&text);
+	return copy;
+}
+
+/* Was this answer, or a part of it, taken from defaults.yaml? */
+static bool inherited(const struct contract *contract, const char *path)
+{
+	size_t size = strlen(path);
+	for (size_t i = 0; i < contract->inherited.count; i++) {
+		const char *item = contract->inherited.items[i];
+		if (strncmp(item, path, size) == 0 && (item[size] == '\0' || item[size] == '.'))
+			return true;
+	}
+	return false;
+}
+
+static const char *joined(struct arena *arena, const struct texts *texts, const char *none)
+{
+	struct str text = STR_INIT(CELL_BYTES_MAX);
+	for (size_t i = 0; i < texts->count; i++)
+		str_addf(&text, "%s%s", i ? ", " : "", texts->items[i]);
+	const char *copy = texts->count ? arena_strndup(arena, str_text(&text), text.size) : none;
+	str_release(&text);
+	return copy;
+}
+
+/* ---- Idempotency matrix ------------------------------------------------------------------------ */
+
+/* X(id, title, path in the contract, what silence means) */
+#define ANSWERS(X)	\
+	X("operation", "Operation", "command", "")	\
+	X("version", "Version", "version", "")	\
+	X("fact", "Business fact", "fact", "")	\
+	X("owner", "Owner", "owner", "")	\
+	X("strategy", "Strategy", "strategy", "")	\
+	X("key_from", "Key from", "key.from", "")	\
+	X("key_generated_by", "Key made by", "key.generated_by", "")	\
+	X("key_scope", "Scope besides tenant and operation", "key.scope", "none")	\
+	X("key_retain", "Key kept for", "key.retain", "")	\
+	X("after_expiry", "After expiry", "key.after_expiry", "")	\
+	X("completed", "Duplicate of a completed one", "duplicates.completed", "")	\
+	X("rejected", "Duplicate of a rejected one", "duplicates.rejected", "")	\
+	X("rejected_other_payload", "Rejected, other payload", "duplicates.rejected_other_payload", "")	\
+	X("in_progress", "Duplicate while running", "duplicates.in_progress", "")	\
+	X("other_payload", "Same key, other payload", "duplicates.other_payload", "")	\
+	X("by_source", "Duplicates by source", "duplicates.by_source", "")	\
+	X("unique", "Business uniqueness", "unique", "none declared")	\
+	X("answer_stored", "Answer stored", "answer.store", "")	\
+	X("evidence", "Evidence of duplicates", "duplicates.evidence", "")	\
+	X("audit_retain", "Audit kept for", "audit.retain", "")	\
+	X("covers", "Side effects covered", "covers", "")
+
+#define ANSWER_COLUMN(id, title, path, none) {id, title},
+static const struct column answer_columns[] = {ANSWERS(ANSWER_COLUMN)};
+#undef ANSWER_COLUMN
+
+#define ANSWER_SOURCE(id, title, path, none) {path, none},
+static const struct {
+	const char *path, *none;
+} answer_sources[] = {ANSWERS(ANSWER_SOURCE)};
+#undef ANSWER_SOURCE
+
+/* What the sections are written from. */
+struct view {
+	struct arena *arena;
+	const struct contract *contract;
+	const struct json *answers;
+};
+
+static void add_idempotency(struct sheet *sheet, const struct view *view)
+{
+	struct cell cells[COUNT(answer_sources)];
+	for (size_t i = 0; i < COUNT(answer_sources); i++)
+		cells[i] = (struct cell){
+			answer_at(view->arena, view->answers, answer_sources[i].path, answer_sources[i].none),
+			inherited(view->contract, answer_sources[i].path)};
+	sheet_add(sheet, cells);
+}
+
+/* ---- Retry policy ------------------------------------------------------------------------------ */
+
+static const struct column retry_columns[] = {{"operation", "Operation"},
+                                              {"failure", "Failure"},
+                                              {"policy", "Policy"},
+                                              {"next", "What the caller does next"}};
+
+/* The contract decides about these. */
+static const struct {
+	enum failure_class class;
+	const char *path, *failure, *final, *retry;
+} declared_failures[] = {
+	{FAILURE_VALIDATION, "failures.validation", "invalid payload",
+	 "corrects the payload and sends it as a new intent, with a new key",
+	 "corrects the payload and may send it with the same key"},
+	{FAILURE_BUSINESS, "failures.business", "business rejection",
+	 "resolves the reason and sends a new intent, with a new key",
+	 "resolves the reason and may send the same key again"},
+	{FAILURE_SERVER, "failures.server", "server failure before any effect",
+	 "leaves it to the owner: the failure is this key's answer",
+	 "sends the same key again after a pause, each pause longer, with jitter"},
+};
+
+/* These hold for every contract. */
+static const struct {
+	const char *failure, *policy, *next;
+} given_failures[] = {
+	{"deadlock or serialization failure", "retried inside, bounded; never final",
+	 "nothing; if it is still refused as busy, sends the same key later"},
+	{"store busy or unreachable", "nothing was done", "sends the same key later"},
+	{"commit whose outcome is unknown", "looked up before anything is repeated",
+	 "asks again with the same key"},
+	{"same key, other payload", "conflict; never retried",
+	 "finds out why the key was used twice; a new intent needs a new key"},
+};
+
+static void add_retry(struct sheet *sheet, const struct view *view)
+{
+	const char *name = view->contract->name;
+	for (size_t i = 0; i < COUNT(declared_failures); i++) {
+		bool final = view->contract->final[declared_failures[i].class];
+		sheet_add(sheet, (struct cell[]){
+			{name, false},
+			{declared_failures[i].failure, false},
+			{final ? "final" : "retry with the same key",
+			 inherited(view->contract, declared_failures[i].path)},
+			{final ? declared_failures[i].final : declared_failures[i].retry, false}});
+	}
+	for (size_t i = 0; i < COUNT(given_failures); i++)
+		sheet_add(sheet, (struct cell[]){{name, false},
+		                                 {given_failures[i].failure, false},
+		                                 {given_failures[i].policy, false},
+		                                 {given_failures[i].next, false}});
+}
+
+/* ---- Exception queues -------------------------------------------------------------------------- */
+
+static const struct column queue_columns[] = {{"operation", "Operation"},
+                                              {"queue", "Queue"},
+                                              {"owner", "Owner"},
+                                              {"lands", "What lands there"},
+                                              {"actions", "Allowed next action"}};
+
+static void add_queue(struct sheet *sheet, const struct view *view, const char *queue,
+                      const char *lands, const char *actions)
+{
+	sheet_add(sheet, (struct cell[]){{view->contract->name, false},
+	                                 {queue, false},
+	                                 {view->contract->owner, inherited(view->contract, "owner")},
+	                                 {lands, false},
+	                                 {actions, false}});
+}
+
+static void add_queues(struct sheet *sheet, const struct view *view)
+{
+	const struct contract *contract = view->contract;
+	add_queue(sheet, view, "business", "an outcome that stays unknown",
+	          arena_printf(view->arena,
+	                       "look at it, ask again with the same key, compare with %s; never run it "
+	                       "under a new key", contract->reconciled_by));
+	if (contract->final[FAILURE_BUSINESS])
+		add_queue(sheet, view, "business", "a business rejection that its sender disputes",
+		          "resolve the reason; send a new intent with a new key");
+	add_queue(sheet, view, "technical", "a server failure that does not go away",
+	          contract->final[FAILURE_SERVER] ? "repair; send a new intent with a new key"
+	                                          : "repair; send the same key again");
+	add_queue(sheet, view, "data-quality", "a key that comes with another payload",
+	          "find the sender that reuses keys; the first outcome stands");
+	add_queue(sheet, view, "reconciliation",
+	          arena_printf(view->arena, "a break found by %s", contract->reconciled_by),
+	          arena_printf(view->arena, "correct it with %s; nothing is deleted",
+	                       contract->corrected_by));
+}
+
+/* ---- Failure modes ----------------------------------------------------------------------------- */
+
+static const struct column failure_columns[] = {{"operation", "Operation"},
+                                                {"failure", "What goes wrong"},
+                                                {"behaviour", "What happens under this contract"}};
+
+static const char *after_completion(const struct view *view)
+{
+	static const char *const kept[] = {
+		[ANSWER_FULL] = "nothing runs; the first answer is replayed, byte for byte",
+		[ANSWER_REFERENCE] = "nothing runs; the first status and the resource it named are replayed",
+		[ANSWER_STATUS] = "nothing runs; the first status is replayed without a body",
+		[ANSWER_NONE] = "nothing runs; that it is done is replayed, the answer was not kept"};
+	return kept[view->contract->answer];
+}
+
+static const char *while_running(const struct view *view)
+{
+	switch (view->contract->duplicates.in_progress) {
+	case PROGRESS_ACCEPTED: return "nothing runs twice; accepted, with the operation's address";
+	case PROGRESS_WAIT:
+		return arena_printf(view->arena,
+		                    "nothing runs twice; waits up to %s for the first answer, then in progress",
+		                    contract_duration(view->arena, view->contract->duplicates.wait_us));
+	default: return "nothing runs twice; answered at once as in progress, with when to ask again";
+	}
+}
+
+static const char *other_payload(const struct view *view)
+{
+	return view->contract->duplicates.evidence == EVIDENCE_EACH
+	           ? "conflict; nothing runs; each attempt is kept as evidence"
+	           : "conflict; nothing runs; attempts are counted as evidence";
+}
+
+static const char *after_rejection(const struct view *view)
+{
+	return view->contract->duplicates.rejected == REJECTED_REPLAY
+	           ? "the first rejection is replayed"
+	           : "it is evaluated again: the reason may be gone";
+}
+
+static const char *after_rejection_other(const struct view *view)
+{
+	return view->contract->duplicates.rejected_other_payload == REJECTED_OTHER_CONFLICT
+	           ? "conflict; nothing runs"
+	           : "the new payload is evaluated: the rejected one had no effect";
+}
+
+static const char *crash_before(const struct view *view)
+{
+	(void)view;
+	return "nothing has happened: change, events, answer and audit entry were one transaction; the "
+	       "same key runs it";
+}
+
+static const char *crash_after(const struct view *view)
+{
+	(void)view;
+	return "it has happened once; the same key gets the stored outcome";
+}
+
+static const char *commit_lost(const struct view *view)
+{
+	(void)view;
+	return "unknown, never guessed: the store is asked on a new connection; if it can't be read, the "
+	       "caller asks again with the same key";
+}
+
+static const char *new_key(const struct view *view)
+{
+	const struct contract *contract = view->contract;
+	struct str text = STR_INIT(CELL_BYTES_MAX);
+	for (size_t i = 0; i < contract->unique_count; i++)
+		str_addf(&text, "%s%s: %s", i ? "; " : "", contract->uniques[i].name,
+		         contract->uniques[i].on_duplicate == UNIQUE_LINK
+		             ? "linked to the existing document"
+		             : "rejected with the existing document's id");
+	if (!contract->unique_count)
+		str_adds(&text, contract->key.from == KEY_FIELDS
+		                    ? "can't be: the same fact has the same key"
+		                    : "a second effect: no `unique` is declared, only reconciliation finds it");
+	const char *copy = arena_strndup(view->arena, str_text(&text), text.size);
+	str_release(&text);
+	return copy;
+}
+
+static const char *failed(const struct view *view, enum failure_class class)
+{
+	return view->contract->final[class]
+	           ? "no effect; the answer is kept and is final for its key"
+	           : "no effect; the same key may be claimed again";
+}
+
+static const char *invalid(const struct view *view)
+{
+	return failed(view, FAILURE_VALIDATION);
+}
+
+static const char *rejected(const struct view *view)
+{
+	return failed(view, FAILURE_BUSINESS);
+}
+
+static const char *server_failed(const struct view *view)
+{
+	return failed(view, FAILURE_SERVER);
+}
+
+static const char *after_expiry(const struct view *view)
+{
+	const struct contract_key *key = &view->contract->key;
+	const char *retain = contract_duration(view->arena, key->retain_us);
+	return key->after_expiry == EXPIRY_REFUSE
+	           ? arena_printf(view->arena, "after %s it is refused as expired", retain)
+	           : arena_printf(view->arena, "after %s it runs again; `unique` prevents a second effect",
+	                          retain);
+}
+
+static const struct {
+	const char *failure;
+	const char *(*behaviour)(const struct view *view);
+} failure_modes[] = {
+	{"duplicate after completion", after_completion},
+	{"duplicate while the first one runs", while_running},
+	{"same key, other payload", other_payload},
+	{"duplicate after a rejection", after_rejection},
+	{"other payload after a rejection", after_rejection_other},
+	{"crash before the commit", crash_before},
+	{"crash after the commit, before the answer", crash_after},
+	{"the commit's answer is lost", commit_lost},
+	{"same fact under a new key", new_key},
+	{"invalid payload", invalid},
+	{"business rejection", rejected},
+	{"server failure", server_failed},
+	{"duplicate after expiry", after_expiry},
+};
+
+static void add_failures(struct sheet *sheet, const struct view *view)
+{
+	for (size_t i = 0; i < COUNT(failure_modes); i++)
+		sheet_add(sheet, (struct cell[]){{view->contract->name, false},
+		                                 {failure_modes[i].failure, false},
+		                                 {failure_modes[i].behaviour(view), false}});
+}
+
+/* ---- Reconciliation plan ----------------------------------------------------------------------- */
+
+static const struct column reconciliation_columns[] = {{"operation", "Operation"},
+                                                       {"fact", "Business fact"},
+                                                       {"covers", "Effects to compare"},
+                                                       {"reconciled_by", "Reconciled by"},
+                                                       {"corrected_by", "Corrected by"}};
+
+static void add_reconciliation(struct sheet *sheet, const struct view *view)
+{
+	const struct contract *contract = view->contract;
+	sheet_add(sheet, (struct cell[]){
+		{contract->name, false},
+		{contract->fact, false},
+		{joined(view->arena, &contract->covers, ""), inherited(contract, "covers")},
+		{contract->reconciled_by, inherited(contract, "reconciled_by")},
+		{contract->corrected_by, inherited(contract, "corrected_by")}});
+}
+
+/* ---- Runbook outline --------------------------------------------------------------------------- */
+
+static const struct column runbook_columns[] = {{"operation", "Operation"},
+                                                {"situation", "Situation"},
+                                                {"run", "Run"},
+                                                {"then", "Then"}};
+
+static void add_step(struct sheet *sheet, const struct view *view, const char *situation,
+                     const char *run, const char *then)
+{
+	sheet_add(sheet, (struct cell[]){{view->contract->name, false},
+	                                 {situation, false},
+	                                 {run, false},
+	                                 {then, false}});
+}
+
+static void add_runbook(struct sheet *sheet, const struct view *view)
+{
+	const struct contract *contract = view->contract;
+	add_step(sheet, view, "a caller asks what became of a command", "ibid command show",
+	         "tell the outcome; the same key gives the same answer");
+	add_step(sheet, view, "commands stay unknown or in progress",
+	         "ibid command list, ibid command show",
+	         arena_printf(view->arena,
+	                      "send the same key again; if it stays unknown, %s compares with %s first",
+	                      contract->owner, contract->reconciled_by));
+	add_step(sheet, view, "conflicts: one key, several payloads",
+	         "ibid command list, ibid command show",
+	         arena_printf(view->arena, "ask %s why the key was reused; the first outcome stands",
+	                      contract->key.generated_by));
+	add_step(sheet, view, "a wrong or double effect is found", "ibid command show",
+	         arena_printf(view->arena, "correct it with %s; do not edit or delete rows",
+	                      contract->corrected_by));
+	add_step(sheet, view, "failures rise, or the store was moved or restored", "ibid doctor",
+	         "repair what it names; then let callers send the same keys again");
+	add_step(sheet, view, "before this contract changes", "ibid contract check",
+	         "raise its version; keys in flight are compared under the old one");
+}
+
+/* ---- Sequence diagrams ------------------------------------------------------------------------- */
+
+static const struct column diagram_columns[] = {{"operation", "Operation"},
+                                                {"mermaid", "Diagram"}};
+
+static void write_diagram(struct str *out, const struct view *view)
+{
+	const struct contract *contract = view->contract;
+	const char *scope = answer_at(view->arena, view->answers, "key.scope", NULL);
+	str_addf(out,
+	         "sequenceDiagram\n"
+	         "    participant client\n"
+	         "    participant ibid\n"
+	         "    participant store\n"
+	         "    client->>ibid: %s, key from %s\n"
+	         "    ibid->>store: begin, claim tenant, operation, %s%skey\n",
+	         contract->name, contract->key.from == KEY_HEADER ? "header" : "fields",
+	         scope ? scope : "", scope ? ", " : "");
+	str_adds(out, "    alt the key is new\n"
+	              "        ibid->>store: business change\n");
+	for (size_t i = 0; i < contract->emits.count; i++)
+		str_addf(out, "        ibid->>store: event %s to the outbox\n", contract->emits.items[i]);
+	str_adds(out, "        ibid->>store: answer and audit entry, commit\n"
+	              "        store-->>ibid: durable\n"
+	              "        ibid-->>client: executed\n");
+	if (contract->unique_count)
+		str_adds(out, "    else the fact exists under another key\n"
+		              "        ibid->>store: roll back, find the document\n"
+		              "        ibid-->>client: linked or rejected with its id\n");
+	str_adds(out, "    else same key, same payload\n"
+	              "        ibid-->>client: first outcome, replayed\n"
+	              "    else same key, other payload\n"
+	              "        ibid-->>client: conflict\n"
+	              "    else the first one is still running\n"
+	              "        ibid-->>client: in progress\n"
+	              "    end\n");
+}
+
+static void add_diagram(struct sheet *sheet, const struct view *view)
+{
+	struct str text = STR_INIT(CELL_BYTES_MAX);
+	write_diagram(&text, view);
+	sheet_add(sheet, (struct cell[]){
+		{view->contract->name, false},
+		{arena_strndup(view->arena, str_text(&text), text.size), false}});
+	str_release(&text);
+}
+
+/* A diagram is not a cell: it is fenced for Markdown and indented for people. */
+static void write_diagrams(struct str *out, const struct sheet *sheet, enum matrix_format format)
+{
+	if (format == MATRIX_TEXT)
+		sheet_write_title(out, sheet);
+	else
+		str_addf(out, "## %s\n\n", sheet->title);
+	for (const struct sheet_row *row = sheet->first; row; row = row->next) {
+		if (format == MATRIX_MARKDOWN) {
+			str_addf(out, "### %s\n\n```mermaid\n%s```\n\n", row->cells[0].text, row->cells[1].text);
+			continue;
+		}
+		str_addf(out, "%s\n", row->cells[0].text);
+		for (const char *line = row->cells[1].text; *line; line += strcspn(line, "\n") + 1)
+			str_addf(out, "  %.*s\n", (int)strcspn(line, "\n"), line);
+		str_addc(out, '\n');
+	}
+}
+
+/* ---- All of it --------------------------------------------------------------------------------- */
+
+static const struct section {
+	const char *id, *title;
+	const struct column *columns;
+	size_t column_count;
+	void (*add)(struct sheet *sheet, const struct view *view);
+} sections[] = {
+	{"idempotency", "Idempotency matrix", answer_columns, COUNT(answer_columns), add_idempotency},
+	{"retry", "Retry policy", retry_columns, COUNT(retry_columns), add_retry},
+	{"exception_queues", "Exception queues", queue_columns, COUNT(queue_columns), add_queues},
+	{"failure_modes", "Failure modes", failure_columns, COUNT(failure_columns), add_failures},
+	{"reconciliation", "Reconciliation plan", reconciliation_columns,
+	 COUNT(reconciliation_columns), add_reconciliation},
+	{"sequences", "Sequence diagrams", diagram_columns, COUNT(diagram_columns), add_diagram},
+	{"runbook", "Runbook outline", runbook_columns, COUNT(runbook_columns), add_runbook},
+};
+
+static bool is_diagram(const struct section *section)
+{
+	return section->columns == diagram_columns;
+}
+
+static void write_section(struct str *out, const struct section *section,
+                          const struct sheet *sheet, enum matrix_format format)
+{
+	if (format == MATRIX_JSON)
+		sheet_write_json(out, sheet);
+	else if (is_diagram(section))
+		write_diagrams(out, sheet, format);
+	else if (format == MATRIX_MARKDOWN)
+		sheet_write_markdown(out, sheet);
+	else
+		sheet_write_text(out, sheet);
+}
+
+/* The answers of every contract, in the order of the set; NULL when memory is exhausted. */
+static struct view *views_of(struct arena *arena, const struct contracts *contracts)
+{
+	size_t count = contracts_count(contracts);
+	struct view *views = arena_array(arena, count, sizeof *views);
+	for (size_t i = 0; views && i < count; i++) {
+		const struct contract *contract = contracts_at(contracts, i);
+		struct json *answers = NULL;
+		if (json_read(arena, contract->text, strlen(contract->text), 0, &answers, NULL))
+			return NULL;
+		views[i] = (struct view){arena, contract, answers};
+	}
+	return views;
+}
+
+static void write_legend(struct str *out, const struct contracts *contracts,
+                         enum matrix_format format)
+{
+	bool any = false;
+	for (size_t i = 0; i < contracts_count(contracts); i++)
+		any = any || contracts_at(contracts, i)->inherited.count > 0;
+	if (any && format != MATRIX_JSON)
+		str_addf(out, "%s answered by defaults.yaml\n\n", format == MATRIX_TEXT ? "*" : "\\*");
+}
+
+void matrix_write(struct str *out, const struct contracts *contracts, enum matrix_format format)
+{
+	struct arena arena;
+	arena_init(&arena, ARENA_BYTES_MAX);
+	const struct view *views = views_of(&arena, contracts);
+	str_adds(out, format == MATRIX_JSON ? "{" : "");
+	write_legend(out, contracts, format);
+	for (size_t i = 0; views && i < COUNT(sections); i++) {
+		const struct section *section = &sections[i];
+		struct sheet sheet;
+		sheet_init(&sheet, &arena, section->id, section->title, section->columns,
+		           section->column_count);
+		for (size_t j = 0; j < contracts_count(contracts); j++)
+			section->add(&sheet, &views[j]);
+		str_adds(out, i && format == MATRIX_JSON ? "," : "");
+		write_section(out, section, &sheet, format);
+	}
+	str_adds(out, format == MATRIX_JSON ? "}\n" : "");
+	if (!views || arena.failed)
+		out->failed = true;
+	arena_release(&arena);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ledger.c -- open a ledger: contracts kept in the store, scripts ready, old versions at hand.
+ *
+ * A retry is compared under the contract version on its row, so every version that may be on a row
+ * is in the store before the first command runs, and never changes there. */
+#include "ledger/ledger.h"
+
+#include "ledger/params.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct past_contract {
+	struct past_contract *next;
+	struct arena arena;
+	struct contract *contract;
+};
+
+enum ibid_code ledger_keep_contracts(struct store *store, const struct contracts *contracts,
+                                     struct env *env, struct ibid_err *err)
+{
+	for (size_t i = 0; i < contracts_count(contracts); i++) {
+		const struct contract *contract = contracts_at(contracts, i);
+		struct contract_row row = {
+		    .kind = "command",
+		    .name = contract->name,
+		    .version = contract->version,
+		    .digest = contract->digest,
+		    .text = contract->text,
+		    .at_us = env_wall_us(env),
+		};
+		enum ibid_code code = store->ops->put_contract(store, &row, err);
+		if (code == IBID_CONTRACT)
+			return err_set(err, IBID_CONTRACT,
+			               "%s/%s: version %d of %s was changed after it was put to use; commands "
+			               "are compared under the version they came with, so a changed contract "
+			               "needs a new version: set `version: %d`",
+			               contracts_dir(contracts), contract->file, contract->version,
+			               contract->name, contract->version + 1);
+		if (code)
+			return code;
+	}
+	return IBID_OK;
+}
+
+static enum ibid_code make_script(struct ledger *ledger, const struct contract *contract,
+                                  const char *file, struct script **ret, struct ibid_err *err)
+{
+	struct arena arena = {0};
+	const char *text;
+	struct param_spec *specs = NULL;
+	size_t count = 0;
+	enum ibid_code code = contracts_read_file(ledger->contracts, &arena, file,
+	                                          ledger->store->ops->name, &text, err);
+	if (!code)
+		code = params_specs(&arena, contract, &specs, &count, err);
+	if (!code) {
+		const char *shown = params_file_name(&arena, file, ledger->store->ops->name);
+		code = ledger->store->ops->make_script(ledger->store, shown, text, specs, count, ret, err);
+	}
+	arena_release(&arena);
+	return code;
+}
+
+static enum ibid_code operation_init(struct ledger *ledger, struct operation *operation,
+                                     const struct contract *contract, struct ibid_err *err)
+{
+	enum ibid_code code = IBID_OK;
+	operation->contract = contract;
+	operation->finds = calloc(contract->unique_count + 1, sizeof *operation->finds);
+	if (!operation->finds)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	if (contract->script)
+		code = make_script(ledger, contract, contract->script, &operation->script, err);
+	for (size_t i = 0; !code && i < contract->unique_count; i++)
+		code = make_script(ledger, contract, contract->uniques[i].find, &operation->finds[i], err);
+	return code;
+}
+
+static void operation_release(struct ledger *ledger, struct operation *operation)
+{
+	struct store *store = ledger->store;
+	store->ops->free_script(store, operation->script);
+	for (size_t i = 0; operation->finds && i < operation->contract->unique_count; i++)
+		store->ops->free_script(store, operation->finds[i]);
+	free(operation->finds);
+}
+
+enum ibid_code ledger_open(struct store *store, struct contracts *contracts, struct env *env,
+                           struct log log, unsigned busy_ms, struct ledger **ret,
+                           struct ibid_err *err)
+{
+	enum ibid_code code = IBID_OK;
+	size_t count = contracts_count(contracts);
+	struct ledger *ledger = calloc(1, sizeof *ledger);
+	struct operation *operations = calloc(count + 1, sizeof *operations);
+	if (!ledger || !operations) {
+		free(ledger);
+		free(operations);
+		store_close(store);
+		contracts_free(contracts);
+		return err_set(err, IBID_NOMEM, "out of memory");
+	}
+	*ledger = (struct ledger){.store = store,
+	                          .contracts = contracts,
+	                          .env = env,
+	                          .log = log,
+	                          .resolve_us = (int64_t)busy_ms * 1000,
+	                          .operations = operations};
+	pthread_mutex_init(&ledger->lock, NULL);
+	code = ledger_keep_contracts(store, contracts, env, err);
+	while (!code && ledger->operation_count < count) {
+		size_t i = ledger->operation_count++;
+		code = operation_init(ledger, &operations[i], contracts_at(contracts, i), err);
+	}
+	if (code)
+		ledger_close(ledger);
+	else
+		*ret = ledger;
+	return code;
+}
+
+void ledger_close(struct ledger *ledger)
+{
+	if (!ledger)
+		return;
+	for (size_t i = 0; i < ledger->operation_count; i++)
+		operation_release(ledger, &ledger->operations[i]);
+	free(ledger->operations);
+	while (ledger->past) {
+		struct past_contract *past = ledger->past;
+		ledger->past = past->next;
+		arena_release(&past->arena);
+		free(past);
+	}
+	pthread_mutex_destroy(&ledger->lock);
+	store_close(ledger->store);
+	contracts_free(ledger->contracts);
+	free(ledger);
+}
+
+struct operation *ledger_operation(const struct ledger *ledger, const char *name)
+{
+	for (size_t i = 0; i < ledger->operation_count; i++) {
+		if (strcmp(ledger->operations[i].contract->name, name) == 0)
+			return &ledger->operations[i];
+	}
+	return NULL;
+}
+
+static const struct contract *find_past(struct ledger *ledger, const char *name, int version)
+{
+	const struct contract *found = NULL;
+	pthread_mutex_lock(&ledger->lock);
+	for (struct past_contract *past = ledger->past; past && !found; past = past->next) {
+		if (past->contract->version == version && strcmp(past->contract->name, name) == 0)
+			found = past->contract;
+	}
+	pthread_mutex_unlock(&ledger->lock);
+	return found;
+}
+
+enum ibid_code ledger_contract(struct ledger *ledger, const char *name, int version,
+                               const struct contract **ret, struct ibid_err *err)
+{
+	struct operation *operation = ledger_operation(ledger, name);
+	if (operation && operation->contract->version == version) {
+		*ret = operation->contract;
+		return IBID_OK;
+	}
+	const struct contract *found = find_past(ledger, name, version);
+	if (found) {
+		*ret = found;
+		return IBID_OK;
+	}
+	struct past_contract *past = calloc(1, sizeof *past);
+	struct contract_row row;
+	if (!past)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	enum ibid_code code = ledger->store->ops->get_contract(ledger->store, &past->arena, "command",
+	                                                       name, version, &row, err);
+	if (!code)
+		code = contract_from_text(&past->arena, row.text, &past->contract, err);
+	if (code) {
+		arena_release(&past->arena);
+		free(past);
+		return code;
+	}
+	pthread_mutex_lock(&ledger->lock);
+	past->next = ledger->past;
+	ledger->past = past;
+	pthread_mutex_unlock(&ledger->lock);
+	*ret = past->contract;
+	return IBID_OK;
+}

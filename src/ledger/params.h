@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* params.h -- the named parameters that a handler script may use: the built-in ones, then the
+ * contract's fields. One list, so that what a script is checked against is what it is given. */
+#ifndef LEDGER_PARAMS_H
+#define LEDGER_PARAMS_H
+
+#include "ledger/work.h"
+
+/* What make_script needs. */
+IBID_CHECK enum ibid_code params_specs(struct arena *arena, const struct contract *contract,
+                            struct param_spec **ret, size_t *ret_count, struct ibid_err *err);
+
+/* The values for one command, in the same order; NULL without memory. */
+const char *const *params_values(const struct ibid_work *work);
+
+/* "create-payment.$store.sql" as the user knows the file: with the store's name. */
+const char *params_file_name(struct arena *arena, const char *file, const char *store_name);
+
+#endif

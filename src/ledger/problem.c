@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ledger/problem.h"
+
+#include "base/str.h"
+
+#include <string.h>
+
+enum { PROBLEM_BYTES_MAX = 64 << 10 };
+
+static void add_member(struct str *out, const char *name, const char *value)
+{
+	if (!value)
+		return;
+	str_addc(out, out->size > 1 ? ',' : '{');
+	str_add_json(out, name, strlen(name));
+	str_addc(out, ':');
+	str_add_json(out, value, strlen(value));
+}
+
+const char *problem_body(struct arena *arena, const struct problem *problem)
+{
+	struct str out = STR_INIT(PROBLEM_BYTES_MAX);
+	/* In canonical order. */
+	add_member(&out, "code", problem->code);
+	add_member(&out, "commandId", problem->command_id);
+	add_member(&out, "detail", problem->detail);
+	add_member(&out, "resourceId", problem->resource_id);
+	add_member(&out, "resourceType", problem->resource_type);
+	str_addf(&out, "%c\"status\":%d", out.size ? ',' : '{', problem->status);
+	add_member(&out, "title", problem->title);
+	add_member(&out, "type", problem->type);
+	str_addc(&out, '}');
+	const char *body = out.failed ? NULL : arena_strndup(arena, out.data, out.size);
+	str_release(&out);
+	return body;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* result.h -- what a submit ended in, as the caller gets it. Owns its strings. */
+#ifndef LEDGER_RESULT_H
+#define LEDGER_RESULT_H
+
+#include "base/arena.h"
+#include "store/store.h"
+
+struct ibid_result {
+	struct arena arena;
+	enum ibid_decision decision;
+	bool replayed;
+	int status;
+	const char *body; /* never NULL; likewise the other texts */
+	size_t body_size;
+	char command_id[UUID_TEXT_SIZE];
+	const char *resource_type, *resource_id, *reason, *text;
+	int64_t age_us, retry_after_us;
+};
+
+/* An empty result; NULL without memory. */
+struct ibid_result *result_new(void);
+
+/* The outcome that a finished row (COMPLETED, REJECTED, FAILED) stands for. */
+void result_of_row(struct ibid_result *result, const struct command_row *row);
+
+/* Decisions that are not an outcome. */
+void result_conflict(struct ibid_result *result, const struct command_row *row, int64_t age_us);
+void result_in_progress(struct ibid_result *result, const struct uuid *id, bool accepted);
+void result_unknown(struct ibid_result *result, const struct uuid *id);
+
+#endif

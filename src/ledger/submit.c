@@ -1,0 +1,694 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* submit.c -- turn one command into one outcome.
+ *
+ * An attempt is one transaction: claim the identity, run the handler, append its events, write the
+ * audit entry and the command's row, commit. The row is written once, complete, at the end. What is
+ * not a success (a rejection, a hit on business uniqueness, a failure) rolls everything back and is
+ * *recorded* by the next attempt, which claims again: so there is one way to undo, and a twin that
+ * got in between is found and believed.
+ *
+ * (I1) one commit for row, change, events and audit entry.   (I2) the primary key arbitrates.
+ * (I7) a commit without an answer is unknown until the store says.   (I10) no answer before it. */
+#include "base/canon.h"
+#include "base/instant.h"
+#include "ledger/decide.h"
+#include "ledger/ledger.h"
+#include "ledger/params.h"
+#include "ledger/work.h"
+#include "retry/retry.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PAYLOAD_BYTES_MAX = 4 << 20 };
+_Static_assert((int)PAYLOAD_BYTES_MAX <= (int)JSON_BYTES_MAX, "an accepted payload must be readable");
+
+/* Deadlocks and serialization failures: short pauses, then "try later". Never an outcome (B07). */
+static const struct retry_policy inner_policy = {.attempts_max = 10, .base_us = 1000, .cap_us = 100000};
+
+/* Everything one submit knows. */
+struct submission {
+	struct ledger *ledger;
+	const struct operation *operation;
+	const struct contract *contract;
+	struct arena arena;      /* lives as long as the submit */
+	struct arena attempt;    /* emptied before each attempt */
+	struct sender sender;
+	struct identity identity;
+	const char *correlation_id, *causation_id;
+	struct json *payload;
+	const char *canonical;
+	struct sha256 fingerprint;
+	struct uuid id;          /* of a new command; a row that is run again keeps its own */
+	int64_t now_us;          /* of the attempt */
+	bool waited;             /* for a twin, once */
+
+	/* What the previous attempt ended in and this one has to record; IBID_OK: nothing. */
+	enum ibid_code pending;
+	enum failure_class pending_class;
+	struct outcome outcome;  /* in `arena` */
+
+	struct ibid_result *result;
+};
+
+/* How an attempt ended, beside errors. */
+enum step { STEP_DONE, STEP_AGAIN, STEP_COLLIDED };
+
+/* ---- Preparing ------------------------------------------------------------------------------- */
+
+static struct ibid_command command_of(const struct ibid_command *command)
+{
+	struct ibid_command copy = {0};
+	memcpy(&copy, command, command->size < sizeof copy ? command->size : sizeof copy);
+	return copy;
+}
+
+static enum ibid_code optional_name(struct submission *sub, const char *what, const char *given,
+                                    const char **ret, struct ibid_err *err)
+{
+	*ret = "";
+	if (!given || !*given)
+		return IBID_OK;
+	enum ibid_code code = name_check(what, given, err);
+	if (!code)
+		*ret = arena_strdup(&sub->arena, given);
+	return code;
+}
+
+static enum ibid_code read_names(struct submission *sub, const struct ibid_command *command,
+                                 struct ibid_err *err)
+{
+	enum ibid_code code = name_check("tenant", command->tenant ? command->tenant : "", err);
+	if (code)
+		return code;
+	sub->sender.tenant = arena_strdup(&sub->arena, command->tenant);
+	code = optional_name(sub, "client", command->client, &sub->sender.client, err);
+	if (!code)
+		code = optional_name(sub, "actor", command->actor, &sub->sender.actor, err);
+	if (!code)
+		code = optional_name(sub, "resource", command->resource, &sub->sender.resource, err);
+	if (!code)
+		code = optional_name(sub, "correlation id", command->correlation_id, &sub->correlation_id, err);
+	if (!code)
+		code = optional_name(sub, "causation id", command->causation_id, &sub->causation_id, err);
+	return code;
+}
+
+static enum ibid_code read_payload(struct submission *sub, const struct ibid_command *command,
+                                   struct ibid_err *err)
+{
+	if (!command->payload)
+		return err_set(err, IBID_INVALID, "the command has no payload");
+	size_t size = command->payload_size ? command->payload_size : strlen(command->payload);
+	enum ibid_code code =
+	    json_read(&sub->arena, command->payload, size, PAYLOAD_BYTES_MAX, &sub->payload, err);
+	if (code) {
+		err_prefix(err, "payload");
+		return code;
+	}
+	struct str text = STR_INIT(2 * (size_t)PAYLOAD_BYTES_MAX);
+	canon_write(&text, sub->payload);
+	sub->canonical = text.failed ? NULL : arena_strndup(&sub->arena, text.data, text.size);
+	str_release(&text);
+	return sub->canonical ? IBID_OK : err_set(err, IBID_NOMEM, "out of memory");
+}
+
+/* From what the caller sent to an identity and a fingerprint. Touches no store. */
+static enum ibid_code prepare(struct submission *sub, const struct ibid_command *given,
+                              struct ibid_err *err)
+{
+	struct ibid_command command = command_of(given);
+	const char *name = command.operation ? command.operation : "";
+	sub->operation = ledger_operation(sub->ledger, name);
+	if (!sub->operation)
+		return err_set(err, IBID_NOT_FOUND, "no contract for operation \"%.100s\" in %s", name,
+		               contracts_dir(sub->ledger->contracts));
+	sub->contract = sub->operation->contract;
+	if (!sub->operation->script && !sub->operation->handler)
+		return err_set(err, IBID_MISUSE,
+		               "operation %s has `handler: callback` and no callback: call ibid_handle first",
+		               name);
+	enum ibid_code code = read_names(sub, &command, err);
+	if (!code)
+		code = read_payload(sub, &command, err);
+	if (code)
+		return code;
+	sub->identity.tenant = sub->sender.tenant;
+	sub->identity.operation = sub->contract->name;
+	code = scope_of(&sub->arena, sub->contract, &sub->sender, &sub->identity.scope, err);
+	if (!code)
+		code = key_of(&sub->arena, sub->contract, sub->sender.tenant, command.key, sub->payload,
+		              &sub->identity.key, err);
+	if (!code)
+		code = fingerprint_of(&sub->arena, sub->contract, &sub->sender, sub->payload,
+		                      &sub->fingerprint, err);
+	if (!code && sub->arena.failed)
+		code = err_set(err, IBID_NOMEM, "out of memory");
+	return code;
+}
+
+/* ---- Telling --------------------------------------------------------------------------------- */
+
+static void log_decision(const struct submission *sub, enum ibid_log_level level, const char *event,
+                         const char *text)
+{
+	struct sha256 hash = sha256(sub->identity.key, strlen(sub->identity.key));
+	char hex[SHA256_TEXT_SIZE], id[UUID_TEXT_SIZE];
+	sha256_write(&hash, hex);
+	uuid_write(sub->id, id);
+	LOG(&sub->ledger->log, level, event, {"tenant", log_text(sub->identity.tenant)},
+	    {"operation", log_text(sub->identity.operation)}, {"keyHash", log_text(hex)},
+	    {"commandId", log_text(id)}, {"correlationId", log_text(sub->correlation_id)},
+	    {"text", log_text(text)});
+}
+
+/* Evidence is kept before the caller is told (B04). */
+static enum ibid_code tell_conflict(struct submission *sub, const struct command_row *row,
+                                    const struct sha256 *fingerprint, struct ibid_err *err)
+{
+	struct store *store = sub->ledger->store;
+	struct evidence_row evidence = {
+	    .tenant = sub->identity.tenant,
+	    .command_id = row->id,
+	    .fingerprint = *fingerprint,
+	    .client = sub->sender.client,
+	    .actor = sub->sender.actor,
+	    .first_us = sub->now_us,
+	    .last_us = sub->now_us,
+	    .count = 1,
+	};
+	enum ibid_code code = store->ops->put_evidence(store, &evidence, err);
+	if (code)
+		return err_prefix(err, "the key was used for another payload, but the evidence can't be kept");
+	result_conflict(sub->result, row, sub->now_us - row->created_us);
+	log_decision(sub, IBID_LOG_WARN, "command.conflict", "key reused with another payload");
+	return IBID_OK;
+}
+
+static void tell_replay(struct submission *sub, const struct command_row *row)
+{
+	result_of_row(sub->result, row);
+	sub->result->replayed = true;
+	sub->result->age_us = sub->now_us - row->created_us;
+}
+
+/* Does the payload mean the same as the one on the row, under the row's contract version? */
+static enum ibid_code same_payload(struct submission *sub, const struct command_row *row, bool *ret,
+                                   struct sha256 *ret_fingerprint, struct ibid_err *err)
+{
+	const struct contract *contract = NULL;
+	enum ibid_code code = IBID_OK;
+	*ret_fingerprint = sub->fingerprint;
+	if (row->scheme != FINGERPRINT_SCHEME)
+		return err_set(err, IBID_SCHEMA,
+		               "the command was fingerprinted by scheme %d, which this version does not know",
+		               row->scheme);
+	if (row->contract_version != sub->contract->version) {
+		code = ledger_contract(sub->ledger, sub->contract->name, row->contract_version, &contract, err);
+		if (!code)
+			code = fingerprint_of(&sub->arena, contract, &sub->sender, sub->payload,
+			                      ret_fingerprint, err);
+	}
+	if (!code)
+		*ret = memcmp(ret_fingerprint, &row->fingerprint, sizeof row->fingerprint) == 0;
+	return code;
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+static void work_init(struct ibid_work *work, struct submission *sub, struct tx *tx, struct uuid id)
+{
+	*work = (struct ibid_work){
+	    .arena = &sub->attempt,
+	    .env = sub->ledger->env,
+	    .tx = tx,
+	    .contract = sub->contract,
+	    .identity = &sub->identity,
+	    .sender = &sub->sender,
+	    .payload = sub->canonical,
+	    .id = id,
+	    .now_us = sub->now_us,
+	    .correlation_id = *sub->correlation_id ? sub->correlation_id : NULL,
+	    .causation_id = *sub->causation_id ? sub->causation_id : NULL,
+	};
+	uuid_write(id, work->command_id);
+	instant_write(sub->now_us, work->now);
+}
+
+static enum ibid_code run_script(struct ibid_work *work, const struct script *script,
+                                 struct ibid_err *err)
+{
+	const char *const *values = params_values(work);
+	if (!values)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	return work->tx->store->ops->run_script(work->tx, work->arena, script, values, &work->outcome, err);
+}
+
+/* IBID_OK, IBID_REJECTED, IBID_DUPLICATE, IBID_FAILED, IBID_RETRY; other codes are the store's. */
+static enum ibid_code run_handler(struct submission *sub, struct ibid_work *work, struct ibid_err *err)
+{
+	enum ibid_code code;
+	if (sub->operation->script) {
+		code = run_script(work, sub->operation->script, err);
+		if (code == IBID_OK)
+			return work_check_answer(work->arena, &work->outcome);
+		return code == IBID_REJECTED ? work_check_rejection(work->arena, &work->outcome) : code;
+	}
+	work->connection = work->tx->store->ops->lend(work->tx, true);
+	code = sub->operation->handler(work, sub->operation->user);
+	work->tx->store->ops->lend(work->tx, false);
+	return work_result(work, code);
+}
+
+/* ---- Recording ------------------------------------------------------------------------------- */
+
+static const char *kept(struct submission *sub, const char *text)
+{
+	return arena_strdup(&sub->arena, text);
+}
+
+/* Remember what an attempt ended in, beyond its transaction. */
+static void postpone(struct submission *sub, enum ibid_code code, enum failure_class class,
+                     const struct outcome *outcome)
+{
+	sub->pending = code;
+	sub->pending_class = class;
+	sub->outcome = (struct outcome){
+	    .status = outcome->status,
+	    .resource_type = kept(sub, outcome->resource_type),
+	    .resource_id = kept(sub, outcome->resource_id),
+	    .reason = kept(sub, outcome->reason),
+	    .text = kept(sub, outcome->text),
+	    .unique = kept(sub, outcome->unique),
+	};
+}
+
+static struct command_row row_of(struct submission *sub, const struct command_row *previous)
+{
+	return (struct command_row){
+	    .identity = sub->identity,
+	    .id = previous ? previous->id : sub->id,
+	    .scheme = FINGERPRINT_SCHEME,
+	    .contract_version = sub->contract->version,
+	    .fingerprint = sub->fingerprint,
+	    .attempts = previous ? previous->attempts + 1 : 1,
+	    .client = *sub->sender.client ? sub->sender.client : NULL,
+	    .actor = *sub->sender.actor ? sub->sender.actor : NULL,
+	    .created_us = previous ? previous->created_us : sub->now_us,
+	    .finished_us = sub->now_us,
+	    .expires_us = sub->now_us + sub->contract->key.retain_us,
+	};
+}
+
+/* Of a success: what the contract keeps of the answer (B08). */
+static void complete_row(struct command_row *row, const struct contract *contract,
+                         const struct outcome *outcome, bool linked, struct uuid audit_id)
+{
+	enum answer_store store = contract->answer;
+	row->state = COMMAND_COMPLETED;
+	row->linked = linked;
+	row->audit_id = audit_id;
+	if (store != ANSWER_NONE)
+		row->status = outcome->status;
+	if (store == ANSWER_FULL || store == ANSWER_REFERENCE) {
+		row->resource_type = outcome->resource_type;
+		row->resource_id = outcome->resource_id;
+	}
+	if (store == ANSWER_FULL) {
+		row->body = outcome->body;
+		row->body_size = outcome->body_size;
+	}
+}
+
+static enum ibid_code put_audit(struct submission *sub, struct tx *tx, const struct command_row *row,
+                                const struct outcome *outcome, struct ibid_err *err)
+{
+	struct audit_row audit = {
+	    .id = row->audit_id,
+	    .command_id = row->id,
+	    .tenant = sub->identity.tenant,
+	    .operation = sub->identity.operation,
+	    .fact = sub->contract->fact,
+	    .outcome = row->linked ? "linked" : "executed",
+	    .contract_version = sub->contract->version,
+	    .client = row->client,
+	    .actor = row->actor,
+	    .resource_type = outcome->resource_type,
+	    .resource_id = outcome->resource_id,
+	    .correlation_id = *sub->correlation_id ? sub->correlation_id : NULL,
+	    .causation_id = *sub->causation_id ? sub->causation_id : NULL,
+	    .fingerprint = sub->fingerprint,
+	    .at_us = sub->now_us,
+	};
+	return tx->store->ops->put_audit(tx, &audit, err);
+}
+
+/* The commit did not report success: ask the store, and believe what it says (I7). */
+static enum ibid_code resolve(struct submission *sub, const struct command_row *told,
+                              enum step *ret, struct ibid_err *err)
+{
+	struct store *store = sub->ledger->store;
+	struct claim claim = {0};
+	enum ibid_code code = store->ops->resolve(store, &sub->attempt, &sub->identity,
+	                                          sub->ledger->resolve_us, &claim, err);
+	if (code || claim.kind == CLAIM_BUSY) {
+		log_decision(sub, IBID_LOG_ERROR, "command.unknown", code ? err->text : "still held");
+		result_unknown(sub->result, &told->id);
+		*ret = STEP_DONE;
+		return IBID_OK;
+	}
+	bool ours = claim.kind == CLAIM_FOUND && claim.row.attempts == told->attempts &&
+	            memcmp(&claim.row.id, &told->id, sizeof told->id) == 0;
+	if (ours)
+		result_of_row(sub->result, told);
+	*ret = ours ? STEP_DONE : STEP_COLLIDED;
+	return IBID_OK;
+}
+
+/* Which class of failure a code belongs to, where a transaction ended in it. */
+static enum failure_class class_of(enum ibid_code code)
+{
+	return code == IBID_FAILED ? FAILURE_SERVER : FAILURE_BUSINESS;
+}
+
+/* `told` is what the caller hears once it is durable (I10). */
+static enum ibid_code commit(struct submission *sub, struct tx **tx, const struct command_row *told,
+                             enum step *ret, struct ibid_err *err)
+{
+	struct outcome outcome = {0};
+	enum ibid_code code = (*tx)->store->ops->commit(tx, &sub->attempt, &outcome, err);
+	switch (code) {
+	case IBID_OK:
+		result_of_row(sub->result, told);
+		*ret = STEP_DONE;
+		return IBID_OK;
+	case IBID_UNKNOWN: return resolve(sub, told, ret, err);
+	case IBID_RETRY:
+		*ret = STEP_COLLIDED;
+		return IBID_OK;
+	case IBID_REJECTED:
+	case IBID_DUPLICATE:
+	case IBID_FAILED:
+		/* Found only now: a deferred constraint, an event's version. The handler is not run again. */
+		postpone(sub, code, class_of(code), &outcome);
+		*ret = STEP_AGAIN;
+		return IBID_OK;
+	default: return code;
+	}
+}
+
+/* Write the row of a rejection or failure, alone. */
+static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
+                                     const struct command_row *previous, enum failure_class class,
+                                     const struct outcome *outcome, enum step *ret,
+                                     struct ibid_err *err)
+{
+	struct command_row row = row_of(sub, previous);
+	bool server = class == FAILURE_SERVER;
+	row.state = sub->contract->final[class] ? COMMAND_REJECTED : COMMAND_FAILED;
+	row.status = server ? 500 : outcome->status;
+	row.reason = server ? "HANDLER_FAILED" : outcome->reason;
+	row.text = outcome->text;
+	row.resource_type = outcome->resource_type;
+	row.resource_id = outcome->resource_id;
+	if (server)
+		log_decision(sub, IBID_LOG_ERROR, "command.failed", outcome->text);
+	enum ibid_code code = (*tx)->store->ops->put_command(*tx, &row, previous, err);
+	if (code == IBID_RETRY) {
+		(*tx)->store->ops->rollback(tx);
+		*ret = STEP_COLLIDED;
+		return IBID_OK;
+	}
+	return code ? code : commit(sub, tx, &row, ret, err);
+}
+
+/* The first caller gets the whole answer, whatever the contract keeps of it. */
+static struct command_row whole_answer(const struct command_row *row, const struct outcome *outcome)
+{
+	struct command_row whole = *row;
+	whole.status = outcome->status;
+	whole.body = outcome->body ? outcome->body : "";
+	whole.body_size = outcome->body_size;
+	whole.resource_type = outcome->resource_type;
+	whole.resource_id = outcome->resource_id;
+	return whole;
+}
+
+/* Write everything a success consists of (I1). */
+static enum ibid_code record_success(struct submission *sub, struct tx **tx,
+                                     const struct command_row *previous, const struct ibid_work *work,
+                                     const struct outcome *outcome, bool linked, enum step *ret,
+                                     struct ibid_err *err)
+{
+	const struct store_ops *ops = (*tx)->store->ops;
+	struct command_row row = row_of(sub, previous);
+	enum ibid_code code = IBID_OK;
+	complete_row(&row, sub->contract, outcome, linked, uuid_v7(sub->ledger->env));
+	for (size_t i = 0; !code && work && i < work->event_count; i++)
+		code = ops->put_event(*tx, &work->events[i], err);
+	if (!code)
+		code = put_audit(sub, *tx, &row, outcome, err);
+	if (!code)
+		code = ops->put_command(*tx, &row, previous, err);
+	if (!code) {
+		struct command_row told = whole_answer(&row, outcome);
+		return commit(sub, tx, &told, ret, err);
+	}
+	if (code != IBID_REJECTED && code != IBID_RETRY)
+		return code;
+	struct outcome why = {.status = 409, .reason = "VERSION_CONFLICT", .text = err->text};
+	ops->rollback(tx);
+	if (code == IBID_REJECTED)
+		postpone(sub, code, FAILURE_BUSINESS, &why);
+	*ret = code == IBID_REJECTED ? STEP_AGAIN : STEP_COLLIDED;
+	return IBID_OK;
+}
+
+/* Is `name` among the candidates? SQLite can't always tell indexes over the same columns apart. */
+static bool names_unique(const char *candidates, const char *name)
+{
+	size_t size = strlen(name);
+	for (const char *at = candidates; at && *at;) {
+		size_t part = strcspn(at, ",");
+		if (part == size && memcmp(at, name, size) == 0)
+			return true;
+		at += part + (at[part] == ',');
+	}
+	return false;
+}
+
+/* What the handler said rolls the transaction back; the next attempt records it, or runs it again. */
+static enum ibid_code undo(struct submission *sub, struct tx **tx, enum ibid_code code,
+                           const struct ibid_work *work, enum step *ret)
+{
+	(*tx)->store->ops->rollback(tx);
+	if (code != IBID_RETRY)
+		postpone(sub, code, class_of(code), &work->outcome);
+	*ret = code == IBID_RETRY ? STEP_COLLIDED : STEP_AGAIN;
+	return IBID_OK;
+}
+
+/* A business uniqueness was hit: find the document that is there (B09). */
+static enum ibid_code record_duplicate(struct submission *sub, struct tx **tx,
+                                       const struct command_row *previous, struct ibid_work *work,
+                                       enum step *ret, struct ibid_err *err)
+{
+	const struct contract *contract = sub->contract;
+	for (size_t i = 0; i < contract->unique_count; i++) {
+		const struct contract_unique *unique = &contract->uniques[i];
+		if (!names_unique(sub->outcome.unique, unique->name))
+			continue;
+		work->outcome = (struct outcome){0};
+		enum ibid_code code = run_script(work, sub->operation->finds[i], err);
+		if (code == IBID_FAILED || code == IBID_RETRY)
+			return undo(sub, tx, code, work, ret);
+		if (code)
+			return code;
+		if (!work->outcome.found)
+			continue;
+		if (work_check_answer(work->arena, &work->outcome))
+			return record_refusal(sub, tx, previous, FAILURE_SERVER, &work->outcome, ret, err);
+		if (unique->on_duplicate == UNIQUE_LINK)
+			return record_success(sub, tx, previous, NULL, &work->outcome, true, ret, err);
+		work->outcome.status = 409;
+		work->outcome.reason = "DUPLICATE";
+		work->outcome.text = arena_printf(&sub->attempt, "the same business fact exists already (%s)",
+		                                  unique->name);
+		return record_refusal(sub, tx, previous, FAILURE_BUSINESS, &work->outcome, ret, err);
+	}
+	for (size_t i = 0; i < contract->unique_count; i++) {
+		if (names_unique(sub->outcome.unique, contract->uniques[i].name)) {
+			/* It was there when the handler hit it and is gone now: run the handler again. */
+			(*tx)->store->ops->rollback(tx);
+			sub->pending = IBID_OK;
+			*ret = STEP_COLLIDED;
+			return IBID_OK;
+		}
+	}
+	outcome_fail(&sub->attempt, &work->outcome,
+	             "unique index %s was violated and the contract does not name it under `unique`",
+	             sub->outcome.unique);
+	return record_refusal(sub, tx, previous, FAILURE_SERVER, &work->outcome, ret, err);
+}
+
+/* ---- One attempt ----------------------------------------------------------------------------- */
+
+/* The transaction holds the identity: bring it to an outcome. */
+static enum ibid_code perform(struct submission *sub, struct tx **tx,
+                              const struct command_row *previous, enum step *ret,
+                              struct ibid_err *err)
+{
+	struct ibid_work work;
+	const char *why = NULL;
+	work_init(&work, sub, *tx, previous ? previous->id : sub->id);
+	enum ibid_code code =
+	    fields_check(&sub->attempt, sub->contract, sub->payload, &work.params, &why, err);
+	if (code == IBID_REJECTED) {
+		struct outcome invalid = {.status = 422, .reason = "INVALID_PAYLOAD", .text = why};
+		return record_refusal(sub, tx, previous, FAILURE_VALIDATION, &invalid, ret, err);
+	}
+	if (code)
+		return code;
+	if (sub->pending == IBID_DUPLICATE)
+		return record_duplicate(sub, tx, previous, &work, ret, err);
+	if (sub->pending)
+		return record_refusal(sub, tx, previous, sub->pending_class, &sub->outcome, ret, err);
+
+	code = run_handler(sub, &work, err);
+	switch (code) {
+	case IBID_OK:
+		return record_success(sub, tx, previous, &work, &work.outcome, false, ret, err);
+	case IBID_RETRY:
+	case IBID_REJECTED:
+	case IBID_DUPLICATE:
+	case IBID_FAILED: return undo(sub, tx, code, &work, ret);
+	default: return code;
+	}
+}
+
+static enum ibid_code tell_busy(struct submission *sub, const struct uuid *id, enum step *ret,
+                                struct ibid_err *err)
+{
+	struct store *store = sub->ledger->store;
+	const struct contract_duplicates *policy = &sub->contract->duplicates;
+	struct claim claim = {0};
+	if (policy->in_progress == PROGRESS_WAIT && !sub->waited) {
+		sub->waited = true;
+		enum ibid_code code = store->ops->resolve(store, &sub->attempt, &sub->identity,
+		                                          policy->wait_us, &claim, err);
+		if (code)
+			return code;
+		if (claim.kind != CLAIM_BUSY) {
+			*ret = STEP_AGAIN;
+			return IBID_OK;
+		}
+	}
+	result_in_progress(sub->result, id, policy->in_progress == PROGRESS_ACCEPTED);
+	*ret = STEP_DONE;
+	return IBID_OK;
+}
+
+/* There is a row: the decision table says what its twin gets. */
+static enum ibid_code meet_row(struct submission *sub, struct claim *claim, enum step *ret,
+                               struct ibid_err *err)
+{
+	struct store *store = sub->ledger->store;
+	const struct command_row *row = &claim->row;
+	struct sha256 fingerprint;
+	bool same = false;
+	enum ibid_code code = same_payload(sub, row, &same, &fingerprint, err);
+	if (code)
+		return code;
+	enum verdict verdict = decide(sub->contract, row->state, same);
+	if (verdict == VERDICT_RUN) {
+		assert(claim->tx); /* I2: only a claimed identity is run */
+		return perform(sub, &claim->tx, row, ret, err);
+	}
+	store->ops->rollback(&claim->tx);
+	*ret = STEP_DONE;
+	switch (verdict) {
+	case VERDICT_REPLAY: tell_replay(sub, row); return IBID_OK;
+	case VERDICT_CONFLICT: return tell_conflict(sub, row, &fingerprint, err);
+	case VERDICT_IN_PROGRESS: return tell_busy(sub, &row->id, ret, err);
+	default: result_unknown(sub->result, &row->id); return IBID_OK;
+	}
+}
+
+static enum ibid_code attempt(struct submission *sub, enum step *ret, struct ibid_err *err)
+{
+	struct store *store = sub->ledger->store;
+	struct claim claim = {0};
+	arena_release(&sub->attempt);
+	sub->now_us = env_wall_us(sub->ledger->env);
+	struct work_context context = {
+	    .command_id = sub->id,
+	    .tenant = sub->identity.tenant,
+	    .correlation_id = *sub->correlation_id ? sub->correlation_id : NULL,
+	    .causation_id = *sub->causation_id ? sub->causation_id : NULL,
+	    .emits = sub->contract->emits.items,
+	    .emit_count = sub->contract->emits.count,
+	    .now_us = sub->now_us,
+	};
+	enum ibid_code code =
+	    store->ops->claim(store, &sub->attempt, &sub->identity, &context, &claim, err);
+	if (code == IBID_RETRY) {
+		*ret = STEP_COLLIDED;
+		return IBID_OK;
+	}
+	if (code)
+		return code;
+	switch (claim.kind) {
+	case CLAIM_FREE: code = perform(sub, &claim.tx, NULL, ret, err); break;
+	case CLAIM_FOUND: code = meet_row(sub, &claim, ret, err); break;
+	case CLAIM_BUSY: code = tell_busy(sub, NULL, ret, err); break;
+	}
+	store->ops->rollback(&claim.tx);
+	return code;
+}
+
+/* Attempts until there is a decision. A collision pauses and counts; recording what an attempt ended
+ * in does not, but can't go on for ever either. */
+static enum ibid_code run(struct submission *sub, struct ibid_err *err)
+{
+	struct env *env = sub->ledger->env;
+	int collisions = 0;
+	for (int turn = 0; turn < 3 * inner_policy.attempts_max; turn++) {
+		enum step step = STEP_DONE;
+		enum ibid_code code = attempt(sub, &step, err);
+		if (code || step == STEP_DONE)
+			return code;
+		if (step == STEP_AGAIN)
+			continue;
+		uint64_t random;
+		env_random(env, &random, sizeof random);
+		int64_t pause = retry_pause_us(&inner_policy, ++collisions, random);
+		if (pause < 0)
+			break;
+		log_decision(sub, IBID_LOG_INFO, "command.retry", "deadlock, serialization failure or race");
+		env_sleep_us(env, pause);
+	}
+	return err_set(err, IBID_BUSY,
+	               "deadlocks or races kept this command from running; nothing was done: send it "
+	               "again with the same key");
+}
+
+enum ibid_code ledger_submit(struct ledger *ledger, const struct ibid_command *command,
+                             struct ibid_result **ret, struct ibid_err *err)
+{
+	struct submission sub = {.ledger = ledger, .id = uuid_v7(ledger->env), .correlation_id = "", .causation_id = ""};
+	enum ibid_code code = prepare(&sub, command, err);
+	if (!code) {
+		sub.result = result_new();
+		code = sub.result ? run(&sub, err) : err_set(err, IBID_NOMEM, "out of memory");
+	}
+	if (!code && sub.result->arena.failed)
+		code = err_set(err, IBID_NOMEM, "out of memory");
+	if (!code)
+		*ret = sub.result;
+	else
+		ibid_result_free(sub.result);
+	arena_release(&sub.attempt);
+	arena_release(&sub.arena);
+	return code;
+}

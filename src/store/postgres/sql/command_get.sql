@@ -1,0 +1,14 @@
+-- command_get: $1 tenant, $2 operation, $3 scope, $4 key
+-- The whole record of one identity.
+select
+	c.tenant, c.operation, c.scope, c.key, c.id, c.state, c.scheme, c.contract_version,
+	encode(c.fingerprint, 'hex'), c.linked, c.status, c.resource_type, c.resource_id, c.reason, c.text,
+	c.audit_id, c.attempts, c.client, c.actor,
+	(extract(epoch from c.created_at) * 1000000)::bigint,
+	(extract(epoch from c.finished_at) * 1000000)::bigint,
+	(extract(epoch from c.expires_at) * 1000000)::bigint,
+	a.body
+from ibid.command as c
+left join ibid.answer as a
+	on a.tenant = c.tenant and a.command_id = c.id and a.attempts = c.attempts
+where c.tenant = $1 and c.operation = $2 and c.scope = $3 and c.key = $4

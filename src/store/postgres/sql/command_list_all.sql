@@ -1,0 +1,20 @@
+-- command_list_all: $1 operation or null, $2 key or null, $3 state or null,
+--   $4 older than this id or null, $5 limit
+-- Newest first over all tenants: for operators only; reads the whole table.
+select
+	c.tenant, c.operation, c.scope, c.key, c.id, c.state, c.scheme, c.contract_version,
+	encode(c.fingerprint, 'hex'), c.linked, c.status, c.resource_type, c.resource_id, c.reason, c.text,
+	c.audit_id, c.attempts, c.client, c.actor,
+	(extract(epoch from c.created_at) * 1000000)::bigint,
+	(extract(epoch from c.finished_at) * 1000000)::bigint,
+	(extract(epoch from c.expires_at) * 1000000)::bigint,
+	a.body
+from ibid.command as c
+left join ibid.answer as a
+	on a.tenant = c.tenant and a.command_id = c.id and a.attempts = c.attempts
+where c.id < coalesce($4::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+	and ($1::text is null or c.operation = $1)
+	and ($2::text is null or c.key = $2)
+	and ($3::text is null or c.state = $3)
+order by c.id desc
+limit $5

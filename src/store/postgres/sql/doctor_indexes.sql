@@ -1,0 +1,13 @@
+-- doctor_indexes: no parameters
+-- Indexes that ibid relies on and that are missing or invalid.
+select wanted.name
+from (values ('command_pkey'), ('command_tenant_id_key'), ('answer_pkey'), ('evidence_pkey'),
+	('aggregate_pkey'), ('event_key_pkey'), ('event_pkey'), ('event_tenant_command_idx'),
+	('audit_pkey'), ('audit_tenant_command_idx'), ('contract_pkey'), ('schema_file_pkey'))
+	as wanted (name)
+where not exists (
+	select from pg_catalog.pg_index as i
+	join pg_catalog.pg_class as c on c.oid = i.indexrelid
+	join pg_catalog.pg_namespace as n on n.oid = c.relnamespace
+	where n.nspname = 'ibid' and c.relname = wanted.name and i.indisvalid)
+order by wanted.name

@@ -1,0 +1,2 @@
+-- rollback: no parameters
+rollback

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* checkpoint.c -- one connection moves the WAL into the file, after a commit has released the writer.
+ *
+ * PASSIVE never waits for readers or writers and never makes them wait; what it leaves, the next one
+ * takes. */
+#include "store/sqlite/lite.h"
+
+enum { CHECKPOINT_PAGES = 1000 };
+
+void lite_checkpoint_when_due(struct lite_store *store)
+{
+	if (atomic_load(&store->wal_pages) < CHECKPOINT_PAGES)
+		return;
+	if (pthread_mutex_trylock(&store->checkpoint_lock) != 0)
+		return;
+	atomic_store(&store->wal_pages, 0);
+	int rc = sqlite3_wal_checkpoint_v2(store->checkpointer->db, NULL, SQLITE_CHECKPOINT_PASSIVE,
+	                                   NULL, NULL);
+	/* The commits are safe in the WAL; a checkpoint that fails is tried again after the next one. */
+	if (rc && rc != SQLITE_BUSY)
+		LOG(&store->log, IBID_LOG_WARN, "store.checkpoint_failed",
+		    {"reason", log_text(sqlite3_errmsg(store->checkpointer->db))});
+	pthread_mutex_unlock(&store->checkpoint_lock);
+}
+
+enum ibid_code lite_checkpoint(struct lite_store *store, struct ibid_err *err)
+{
+	enum ibid_code code = IBID_OK;
+	pthread_mutex_lock(&store->checkpoint_lock);
+	int rc = sqlite3_wal_checkpoint_v2(store->checkpointer->db, NULL, SQLITE_CHECKPOINT_FULL, NULL,
+	                                   NULL);
+	if (rc)
+		code = lite_fail(store->checkpointer, rc, err);
+	pthread_mutex_unlock(&store->checkpoint_lock);
+	return code;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conn.h -- one connection: how it is opened, who may do what on it, and what its errors mean.
+ *
+ * A connection is used by one thread at a time. Its mode says whose statements run now; the
+ * authorizer and the commit hook are installed once and consult it (setting an authorizer anew would
+ * expire every prepared statement). Only our own statements can end a transaction. */
+#ifndef STORE_SQLITE_CONN_H
+#define STORE_SQLITE_CONN_H
+
+#include "base/err.h"
+#include "store/sqlite/sql.h"
+
+#include <sqlite3.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+enum lite_role {
+	LITE_WRITER,
+	LITE_READER,       /* only looks */
+	LITE_CHECKPOINTER, /* the only one that moves the WAL into the file */
+};
+
+enum lite_mode {
+	LITE_OURS,   /* anything */
+	LITE_SCRIPT, /* a user's script or schema file: no transaction control, no ibid_ tables */
+	LITE_LENT,   /* a callback has the handle: no transaction control */
+};
+
+struct lite_prepared; /* a script's statements: see run_script.c */
+struct lite_tx;
+
+struct lite_conn {
+	sqlite3 *db;
+	const char *path;
+	enum lite_mode mode;
+	const char *refused; /* what the authorizer refused last */
+	sqlite3_stmt *statements[LITE_SQL_COUNT];
+	struct lite_prepared *scripts;
+	struct lite_tx *tx;     /* for ibid_emit and ibid_reject; NULL: none */
+	_Atomic int *wal_pages; /* told after each commit */
+};
+
+struct lite_conn_options {
+	const char *path; /* absolute; lives as long as the connection */
+	enum lite_role role;
+	bool create;
+	unsigned busy_ms;
+	_Atomic int *wal_pages; /* LITE_WRITER */
+};
+
+IBID_CHECK enum ibid_code lite_conn_open(const struct lite_conn_options *options,
+                                         struct lite_conn **ret, struct ibid_err *err);
+void lite_conn_close(struct lite_conn *conn); /* takes NULL */
+
+/* The statement, prepared once per connection. */
+IBID_CHECK enum ibid_code lite_conn_statement(struct lite_conn *conn, enum lite_sql sql,
+                                              sqlite3_stmt **ret, struct ibid_err *err);
+
+/* What an SQLite result code means for the caller, with a sentence. Never IBID_OK. */
+enum ibid_code lite_fail(struct lite_conn *conn, int rc, struct ibid_err *err);
+
+/* The code alone. `rc` may be extended. IBID_FAILED: the statement itself is wrong or was refused. */
+enum ibid_code lite_code_of(int rc);
+
+#endif

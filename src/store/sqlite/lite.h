@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lite.h -- the store on one SQLite file: one writer, a few readers, one checkpointer.
+ *
+ * SQLite has one writer per file. Here a process has one writing connection behind a gate, so that
+ * threads wait in order and a twin can be seen; between processes the file's lock arbitrates.
+ *
+ * (L1) The writer's connection is touched only by whoever is inside its gate.
+ * (L2) A commit of unknown outcome leaves the writer stale: its connection is closed and opened again
+ *      before anybody uses it (I7).
+ * (L3) A transaction that failed is doomed: it can only be rolled back. */
+#ifndef STORE_SQLITE_LITE_H
+#define STORE_SQLITE_LITE_H
+
+#include "store/sqlite/conn.h"
+#include "store/sqlite/gate.h"
+#include "store/sqlite/run.h"
+#include "store/store.h"
+
+enum { LITE_READERS_DEFAULT = 4, LITE_BUSY_MS_DEFAULT = 5000 };
+
+/* ---- The pool of readers: pool.c ---- */
+
+struct lite_pool {
+	pthread_mutex_t lock;
+	pthread_cond_t freed;
+	struct lite_conn **idle;
+	size_t idle_count, open_count, cap;
+};
+
+struct lite_store {
+	struct store base;
+	char *path;
+	unsigned busy_ms;
+	struct env *env;
+	struct log log;
+	struct lite_pool pool;
+
+	struct gate gate;         /* guards the next two (L1) */
+	struct lite_conn *writer; /* NULL: to be opened (L2) */
+	bool stale;               /* a commit of unknown outcome was not looked at yet */
+
+	pthread_mutex_t running_lock;
+	const struct identity *running; /* the command in the gate; NULL: none, or not a command */
+
+	pthread_mutex_t checkpoint_lock;
+	struct lite_conn *checkpointer;
+	_Atomic int wal_pages; /* after the last commit of this process */
+	_Atomic uint64_t scripts; /* made so far: their ids */
+};
+
+struct lite_tx {
+	struct tx base;
+	struct lite_store *store;
+	struct lite_conn *conn;
+	struct arena arena;
+	struct identity identity;
+	struct work_context context;
+	int ordinal; /* of the last event */
+	struct {     /* L3 */
+		enum ibid_code code; /* IBID_OK: not doomed */
+		int status;
+		const char *reason, *text, *unique; /* in the arena */
+	} doom;
+};
+
+static inline struct lite_store *lite_of(struct store *store) { return (struct lite_store *)store; }
+static inline struct lite_tx *lite_tx_of(struct tx *tx) { return (struct lite_tx *)tx; }
+
+enum ibid_code lite_pool_init(struct lite_pool *pool, size_t cap, struct ibid_err *err);
+void lite_pool_release(struct lite_pool *pool); /* takes a half-built one */
+IBID_CHECK enum ibid_code lite_reader_take(struct lite_store *store, struct lite_conn **ret,
+                                           struct ibid_err *err);
+void lite_reader_give(struct lite_store *store, struct lite_conn *conn); /* takes NULL */
+
+/* ---- The writer: writer.c ---- */
+
+/* Enter the gate and begin, waiting at most `wait_us` for both together: IBID_BUSY. */
+IBID_CHECK enum ibid_code lite_write_begin(struct lite_store *store, int64_t wait_us,
+                                           struct lite_conn **ret, struct ibid_err *err);
+/* Commit or roll back, and leave the gate. IBID_UNKNOWN as in store.h; on any failure rolled back. */
+IBID_CHECK enum ibid_code lite_write_commit(struct lite_store *store, struct ibid_err *err);
+void lite_write_rollback(struct lite_store *store);
+/* Commit when `code` is IBID_OK, roll back otherwise. */
+enum ibid_code lite_write_end(struct lite_store *store, enum ibid_code code, struct ibid_err *err);
+
+/* How long a verb waits that has no time of its own. */
+int64_t lite_wait_us(const struct lite_store *store);
+
+/* Does a command of this identity hold the gate now? */
+bool lite_runs(struct lite_store *store, const struct identity *identity);
+
+/* ---- Transactions: tx.c ---- */
+
+IBID_CHECK enum ibid_code lite_tx_open(struct lite_store *store, const struct identity *identity,
+                                       const struct work_context *context, struct lite_tx **ret,
+                                       struct ibid_err *err);
+enum ibid_code lite_tx_commit(struct tx **tx, struct arena *arena, struct outcome *ret,
+                              struct ibid_err *err);
+void lite_tx_rollback(struct tx **tx);
+void *lite_tx_lend(struct tx *tx, bool lent);
+
+/* IBID_OK when the transaction is open and may go on; its doom otherwise. */
+IBID_CHECK enum ibid_code lite_tx_ready(struct lite_tx *tx, struct ibid_err *err);
+
+/* Doom it with what `err` says, unless `code` is IBID_OK; the first doom stays. Returns `code`. */
+enum ibid_code lite_tx_failed(struct lite_tx *tx, enum ibid_code code, const struct ibid_err *err);
+
+/* The same with a reason and status: for rejections. */
+enum ibid_code lite_tx_reject(struct lite_tx *tx, const char *reason, int status, const char *text,
+                              struct ibid_err *err);
+
+/* Tell an outcome what doomed the transaction. Returns its code. */
+enum ibid_code lite_tx_doom(const struct lite_tx *tx, struct arena *arena, struct outcome *ret,
+                            struct ibid_err *err);
+
+/* ---- Checkpoints: checkpoint.c ---- */
+
+/* Move the WAL into the file when it has grown; does nothing while another thread does. */
+void lite_checkpoint_when_due(struct lite_store *store);
+/* Move all of it now, so that what is in the WAL is in the file and on disk. */
+IBID_CHECK enum ibid_code lite_checkpoint(struct lite_store *store, struct ibid_err *err);
+
+/* ---- Verbs, by concept ---- */
+
+/* schema.c */
+enum ibid_code lite_migrate(struct store *, int *ret_from, int *ret_to, struct ibid_err *);
+enum ibid_code lite_check_schema(struct store *, int *ret_version, struct ibid_err *);
+enum ibid_code lite_apply_schema(struct store *, const char *name, const char *text, int64_t now_us,
+                                 enum schema_state *ret, struct ibid_err *);
+IBID_CHECK enum ibid_code lite_schema_version(struct lite_conn *conn, int *ret, struct ibid_err *err);
+IBID_CHECK enum ibid_code lite_use_wal(struct lite_store *store, struct lite_conn *conn,
+                                       struct ibid_err *err);
+
+/* contract.c */
+enum ibid_code lite_put_contract(struct store *, const struct contract_row *, struct ibid_err *);
+enum ibid_code lite_get_contract(struct store *, struct arena *, const char *kind, const char *name,
+                                 int version, struct contract_row *ret, struct ibid_err *);
+
+/* run_script.c */
+enum ibid_code lite_make_script(struct store *, const char *file, const char *text,
+                                const struct param_spec *params, size_t count, struct script **ret,
+                                struct ibid_err *);
+void lite_free_script(struct store *, struct script *);
+enum ibid_code lite_run_script(struct tx *, struct arena *, const struct script *,
+                               const char *const *values, struct outcome *ret, struct ibid_err *);
+
+/* claim.c */
+enum ibid_code lite_claim(struct store *, struct arena *, const struct identity *,
+                          const struct work_context *context, struct claim *ret, struct ibid_err *);
+enum ibid_code lite_resolve(struct store *, struct arena *, const struct identity *, int64_t wait_us,
+                            struct claim *ret, struct ibid_err *);
+
+/* command.c */
+enum ibid_code lite_put_command(struct tx *, const struct command_row *,
+                                const struct command_row *previous, struct ibid_err *);
+enum ibid_code lite_get_command(struct store *, struct arena *, const char *tenant,
+                                const struct uuid *id, const struct identity *,
+                                struct command_row *ret, struct ibid_err *);
+enum ibid_code lite_list_commands(struct store *, struct arena *, const struct command_filter *,
+                                  struct command_row **ret, size_t *ret_count, struct ibid_err *);
+/* On the given connection. IBID_NOT_FOUND without a text when there is none. */
+IBID_CHECK enum ibid_code lite_find_command(struct lite_conn *conn, struct arena *arena,
+                                            const struct identity *identity,
+                                            struct command_row *ret, struct ibid_err *err);
+
+/* event.c */
+enum ibid_code lite_put_event(struct tx *, const struct event_row *, struct ibid_err *);
+enum ibid_code lite_list_events(struct store *, struct arena *, const char *tenant,
+                                const struct uuid *command_id, size_t limit, struct event_row **ret,
+                                size_t *ret_count, struct ibid_err *);
+
+/* audit.c */
+enum ibid_code lite_put_audit(struct tx *, const struct audit_row *, struct ibid_err *);
+enum ibid_code lite_list_audit(struct store *, struct arena *, const char *tenant,
+                               const struct uuid *command_id, size_t limit, struct audit_row **ret,
+                               size_t *ret_count, struct ibid_err *);
+
+/* evidence.c */
+enum ibid_code lite_put_evidence(struct store *, const struct evidence_row *, struct ibid_err *);
+enum ibid_code lite_list_evidence(struct store *, struct arena *, const char *tenant,
+                                  const struct uuid *command_id, struct evidence_row **ret,
+                                  size_t *ret_count, struct ibid_err *);
+
+/* doctor.c */
+enum ibid_code lite_doctor(struct store *, finding_fn *, void *user, struct ibid_err *);
+
+/* ---- Reading many rows: rows.c ---- */
+
+/* A growing array in an arena. */
+struct lite_rows {
+	struct arena *arena;
+	size_t size; /* of one row */
+	void *items;
+	size_t count, room;
+};
+
+void *lite_rows_add(struct lite_rows *rows); /* zeroed; NULL: out of memory */
+
+#endif

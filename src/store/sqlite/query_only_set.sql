@@ -1,0 +1,2 @@
+-- query_only_set: connections of the pool only look.
+pragma query_only = on

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/sqlite/sql.h"
+
+#include "sqlite_sql.h"
+#include "store/store.h"
+
+const struct lite_sql_text lite_sql[LITE_SQL_COUNT] = {
+#define LITE_SQL_TEXT(name) [LITE_##name] = {#name, sql_sqlite_##name},
+    LITE_STATEMENTS(LITE_SQL_TEXT)
+#undef LITE_SQL_TEXT
+};
+
+const struct migration *const lite_migrations = sqlite_migrations;
+const size_t lite_migration_count = sizeof sqlite_migrations / sizeof sqlite_migrations[0];
+
+_Static_assert(sizeof sqlite_migrations / sizeof sqlite_migrations[0] == STORE_SCHEMA,
+               "STORE_SCHEMA is the last migration");

@@ -1,0 +1,2 @@
+-- synchronous_get: one row, 2 for full.
+pragma synchronous

@@ -1,0 +1,2 @@
+-- synchronous_set: every commit syncs the WAL (I10).
+pragma synchronous = full

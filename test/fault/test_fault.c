@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_fault.c -- an error, a lost commit and a SIGKILL at every store verb, until none is left; then
+ * the same key again. Whatever happened, there is one effect, one event and one audit entry. */
+#include "support/bed.h"
+
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <libpq-fe.h>
+
+#define FIXTURE IBID_SOURCE_DIR "/test/fault/contracts"
+
+static struct bed bed;
+
+/* ---- Commands and what must be left of them ---------------------------------------------------- */
+
+struct scenario {
+	const char *name, *operation, *payload;
+	const char *before;        /* an earlier payload under key "k" of the same tenant; NULL: none */
+	const char *before_key;    /* its key; NULL: the same */
+	bool older_contract;       /* the earlier one came under another contract version */
+	bool lose_commit;          /* the first commit reports nothing (I7) */
+	const char *expected;      /* the final answer, whether replayed or not */
+	int effects, events, audits, commands;
+};
+
+static const struct scenario scenarios[] = {
+    {"success", "pay", "{\"reference\":\"r\",\"amount\":1}", NULL, NULL, false, false, "executed 201", 1, 1, 1, 1},
+    {"lost commit", "pay", "{\"reference\":\"r\",\"amount\":1}", NULL, NULL, false, true, "executed 201", 1, 1, 1, 1},
+    {"callback", "call", "{}", NULL, NULL, false, false, "executed 200", 1, 2, 1, 1},
+    {"rejection", "pay", "{\"reference\":\"r\",\"amount\":1,\"fail\":\"reject\"}", NULL, NULL, false, false, "rejected 422", 0, 0, 0, 1},
+    {"invalid", "pay", "{\"reference\":\"r\",\"amount\":0}", NULL, NULL, false, false, "rejected 422", 0, 0, 0, 1},
+    {"business duplicate", "pay", "{\"reference\":\"r\",\"amount\":1}", "{\"reference\":\"r\",\"amount\":1}", "earlier", false, false, "linked 200", 1, 1, 2, 2},
+    {"replay", "pay", "{\"reference\":\"r\",\"amount\":1}", "{\"reference\":\"r\",\"amount\":1}", NULL, false, false, "executed 201", 1, 1, 1, 1},
+    {"replay of an older contract version", "pay", "{\"reference\":\"r\",\"amount\":1}", "{\"reference\":\"r\",\"amount\":1}", NULL, true, false, "executed 201", 1, 1, 1, 1},
+    {"conflict", "pay", "{\"reference\":\"r\",\"amount\":2}", "{\"reference\":\"r\",\"amount\":1}", NULL, false, false, "conflict 409", 1, 1, 1, 1},
+};
+enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
+
+static enum ibid_code call(struct ibid_work *work, void *user)
+{
+	(void)user;
+	const char *values[2] = {ibid_work_tenant(work), ibid_work_command_id(work)};
+	sqlite3 *db = ibid_work_sqlite(work);
+	bool ok;
+	if (db) {
+		sqlite3_stmt *statement = NULL;
+		ok = sqlite3_prepare_v2(db, "insert into payment (tenant, id, reference, amount) values (?1, ?2, ?2, '1')", -1, &statement, NULL) == SQLITE_OK;
+		for (int i = 0; ok && i < 2; i++)
+			sqlite3_bind_text(statement, i + 1, values[i], -1, SQLITE_TRANSIENT);
+		ok = ok && sqlite3_step(statement) == SQLITE_DONE;
+		sqlite3_finalize(statement);
+	} else {
+		PGresult *result = PQexecParams(ibid_work_postgres(work), "insert into payment (tenant, id, reference, amount) values ($1, $2::uuid, $2::text, 1)",
+		                                2, NULL, values, NULL, NULL, 0);
+		ok = PQresultStatus(result) == PGRES_COMMAND_OK;
+		PQclear(result);
+	}
+	if (!ok)
+		return ibid_fail(work, "the insert failed");
+	for (int i = 0; i < 2; i++) {
+		if (ibid_emit(work, IBID_EVENT(.aggregate_type = "call", .aggregate_id = values[1], .type = "Called", .payload = "{}")))
+			return IBID_FAILED;
+	}
+	return ibid_answer(work, 200, NULL);
+}
+
+static enum ibid_code submit(struct ibid *ibid, const char *tenant, const char *key,
+                             const struct scenario *scenario, const char *payload, char said[64])
+{
+	struct ibid_result *result = NULL;
+	struct ibid_err err = {0};
+	enum ibid_code code = ibid_submit(ibid, IBID_COMMAND(.tenant = tenant, .client = "c", .operation = scenario->operation, .key = key, .payload = payload),
+	                                  &result, &err);
+	if (code)
+		snprintf(said, 64, "error %s", ibid_code_name(code));
+	else
+		snprintf(said, 64, "%s", bed_say(result));
+	ibid_result_free(result);
+	return code;
+}
+
+/* ---- Opening with faults ------------------------------------------------------------------------- */
+
+enum { TRACE_MAX = 256 };
+
+struct faults {
+	enum fault_kind kind;
+	unsigned n;                /* 0: none */
+	unsigned lost_commit;      /* the verb that loses its answer; 0: none */
+	struct store *fault;       /* the wrapper, while the handle is open */
+	bool fired;
+	const char *trace[TRACE_MAX]; /* verbs as they were called */
+	unsigned traced;
+};
+
+static const char *const uncounted[] = {"close", "rollback", "lend", "free_script", "make_script",
+                                        "migrate", "check_schema", "apply_schema", "check_decimal_column"};
+
+static void note_verb(void *user, const char *verb, bool after, enum ibid_code code)
+{
+	struct faults *faults = user;
+	(void)code;
+	for (size_t i = 0; i < sizeof uncounted / sizeof *uncounted; i++) {
+		if (strcmp(verb, uncounted[i]) == 0)
+			return;
+	}
+	if (!after && faults->traced < TRACE_MAX)
+		faults->trace[faults->traced++] = verb;
+}
+
+static struct store *wrap(void *user, struct store *store)
+{
+	struct faults *faults = user;
+	if (faults->lost_commit)
+		store = store_fault_wrap(store, FAULT_ERROR_AFTER, faults->lost_commit);
+	store = store_trace_wrap(store, note_verb, faults);
+	if (faults->n)
+		store = faults->fault = store_fault_wrap(store, faults->kind, faults->n);
+	return store;
+}
+
+/* Open with the faults, submit once, close. False when a fault kept it from opening. */
+static bool run_once(struct faults *faults, const char *tenant, const struct scenario *scenario,
+                     char said[64])
+{
+	struct ibid *ibid = NULL;
+	struct ibid_err err = {0};
+	struct api_seams seams = {.wrap = wrap, .user = faults};
+	if (api_open(IBID_OPTIONS(.store = bed.url, .contracts = bed.contracts, .busy_ms = 20000), &seams, &ibid, &err)) {
+		faults->fired = faults->n != 0;
+		snprintf(said, 64, "error %s", ibid_code_name(err.code));
+		return false;
+	}
+	bool registered = ibid_handle(ibid, "call", call, NULL, NULL) == IBID_OK;
+	if (registered)
+		submit(ibid, tenant, "k", scenario, scenario->payload, said);
+	if (faults->fault)
+		faults->fired = store_fault_fired(faults->fault);
+	ibid_close(ibid);
+	return registered;
+}
+
+/* ---- Checking ---------------------------------------------------------------------------------------- */
+
+static const char *const pay_version[] = {"command: pay\nversion: 1\n", "command: pay\nversion: 2\n"};
+
+static void write_pay(int version)
+{
+	char text[2048];
+	snprintf(text, sizeof text, "%sfact: a payment is accepted\nfields:\n"
+	         "  /reference: { type: text, required: true, max: 40 }\n"
+	         "  /amount: { type: decimal, required: true, above: 0, scale: 2 }\n"
+	         "  /fail: { type: text }\n"
+	         "emits: [Paid]\n"
+	         "unique: { payment_reference: { on_duplicate: link, find: pay-find.sql } }\n"
+	         "handler: { sql: pay.$store.sql }\n", pay_version[version - 1]);
+	bed_write(&bed, "pay.yaml", text);
+}
+
+/* What was there before the command under test. */
+static void prepare(const char *tenant, const struct scenario *scenario)
+{
+	char said[64];
+	if (scenario->before) {
+		write_pay(scenario->older_contract ? 1 : 2);
+		struct ibid *ibid = bed_ibid(&bed, NULL);
+		submit(ibid, tenant, scenario->before_key ? scenario->before_key : "k", scenario, scenario->before, said);
+		assert_string_equal(said, "executed 201");
+		ibid_close(ibid);
+	}
+	write_pay(2);
+}
+
+/* Retry the same key, as a client would, until there is an answer; then count. */
+static void check(const char *tenant, const struct scenario *scenario, const char *first)
+{
+	struct ibid *ibid = bed_ibid(&bed, NULL);
+	char said[64] = "";
+	assert_int_equal(ibid_handle(ibid, "call", call, NULL, NULL), IBID_OK);
+	submit(ibid, tenant, "k", scenario, scenario->payload, said);
+	const char *answer = strncmp(said, "replayed ", 9) == 0 ? said + 9 : said;
+	if (strcmp(answer, scenario->expected) != 0)
+		print_message("%s, tenant %s: first \"%s\", then \"%s\"\n", scenario->name, tenant, first, said);
+	assert_string_equal(answer, scenario->expected);
+	/* Nobody was told of a rejection or a conflict that is not one, or of success before durability. */
+	if (strncmp(first, "error", 5) != 0 && strncmp(first, "unknown", 7) != 0 && *first)
+		assert_string_equal(strncmp(first, "replayed ", 9) == 0 ? first + 9 : first, scenario->expected);
+	assert_int_equal(bed_number(&bed, "select count(*) from payment where tenant = '%s'", tenant), scenario->effects);
+	assert_int_equal(bed_number(&bed, "select count(*) from ibid.event where tenant = '%s'", tenant), scenario->events);
+	assert_int_equal(bed_number(&bed, "select count(*) from ibid.audit where tenant = '%s'", tenant), scenario->audits);
+	assert_int_equal(bed_number(&bed, "select count(*) from ibid.command where tenant = '%s'", tenant), scenario->commands);
+	ibid_close(ibid);
+}
+
+/* The verbs of an undisturbed run, and which of them is the (first) commit. */
+static void trace(const struct scenario *scenario, const char *tenant, struct faults *ret)
+{
+	char said[64];
+	*ret = (struct faults){0};
+	prepare(tenant, scenario);
+	assert_true(run_once(ret, tenant, scenario, said));
+	check(tenant, scenario, said);
+}
+
+static unsigned commit_of(const struct faults *trace)
+{
+	for (unsigned i = 0; i < trace->traced; i++) {
+		if (strcmp(trace->trace[i], "commit") == 0)
+			return i + 1;
+	}
+	fail_msg("no commit in the trace");
+	return 0;
+}
+
+/* ---- Errors ------------------------------------------------------------------------------------------- */
+
+static void fail_every_verb(const struct scenario *scenario, size_t index, enum fault_kind kind)
+{
+	struct faults plain, lossy = {0};
+	char tenant[64], said[64];
+	snprintf(tenant, sizeof tenant, "plain-%zu-%d", index, (int)kind);
+	trace(scenario, tenant, &plain);
+	lossy.lost_commit = scenario->lose_commit ? commit_of(&plain) : 0;
+	for (unsigned n = 1;; n++) {
+		struct faults faults = {.kind = kind, .n = n, .lost_commit = lossy.lost_commit};
+		assert_true(n < TRACE_MAX);
+		snprintf(tenant, sizeof tenant, "e-%zu-%d-%u", index, (int)kind, n);
+		prepare(tenant, scenario);
+		said[0] = '\0';
+		run_once(&faults, tenant, scenario, said);
+		check(tenant, scenario, said);
+		if (!faults.fired) {
+			assert_true(n > plain.traced);
+			return;
+		}
+	}
+}
+
+static void an_error_at_any_verb_costs_nothing(void **state) /* B02 B15 */
+{
+	(void)state;
+	for (size_t i = 0; i < SCENARIOS; i++) {
+		fail_every_verb(&scenarios[i], i, FAULT_ERROR_BEFORE);
+		fail_every_verb(&scenarios[i], i, FAULT_ERROR_AFTER);
+		fail_every_verb(&scenarios[i], i, FAULT_UNKNOWN_BEFORE);
+	}
+}
+
+static void a_lost_commit_is_answered_as_executed_when_it_was(void **state) /* B15 */
+{
+	(void)state;
+	const struct scenario *scenario = &scenarios[0];
+	struct faults plain;
+	char said[64];
+	trace(scenario, "lost-plain", &plain);
+	struct faults lost = {.kind = FAULT_ERROR_AFTER, .n = commit_of(&plain)};
+	prepare("lost-after", scenario);
+	run_once(&lost, "lost-after", scenario, said);
+	assert_true(lost.fired);
+	assert_string_equal(said, "executed 201"); /* not replayed, not unknown: the store was asked */
+	check("lost-after", scenario, said);
+	struct faults undone = {.kind = FAULT_UNKNOWN_BEFORE, .n = commit_of(&plain)};
+	prepare("lost-before", scenario);
+	run_once(&undone, "lost-before", scenario, said);
+	assert_true(undone.fired);
+	assert_string_equal(said, "executed 201");
+	check("lost-before", scenario, said);
+}
+
+/* ---- Kills --------------------------------------------------------------------------------------------- */
+
+struct kills {
+	const char *verbs[64];
+	unsigned verb_count, total;
+	unsigned by_verb[64];
+};
+
+static void count_kill(struct kills *kills, const char *verb)
+{
+	unsigned i = 0;
+	while (i < kills->verb_count && strcmp(kills->verbs[i], verb) != 0)
+		i++;
+	if (i == kills->verb_count)
+		kills->verbs[kills->verb_count++] = verb;
+	kills->by_verb[i]++;
+	kills->total++;
+}
+
+/* A separate process that submits and is killed at the n-th verb. True when it was. */
+static bool run_killed(const struct faults *given, const char *tenant, const struct scenario *scenario)
+{
+	struct faults faults = *given;
+	char said[64];
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		run_once(&faults, tenant, scenario, said);
+		_exit(0);
+	}
+	int status;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (WIFSIGNALED(status)) {
+		assert_int_equal(WTERMSIG(status), SIGKILL);
+		return true;
+	}
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	return false;
+}
+
+static void kill_at_every_verb(const struct scenario *scenario, size_t index, enum fault_kind kind,
+                               struct kills *kills)
+{
+	struct faults plain;
+	char tenant[64], said[64];
+	unsigned lost = 0;
+	snprintf(tenant, sizeof tenant, "kplain-%zu-%d", index, (int)kind);
+	trace(scenario, tenant, &plain);
+	if (scenario->lose_commit) {
+		lost = commit_of(&plain);
+		snprintf(tenant, sizeof tenant, "klossy-%zu-%d", index, (int)kind);
+		plain = (struct faults){.lost_commit = lost};
+		prepare(tenant, scenario);
+		run_once(&plain, tenant, scenario, said);
+	}
+	for (unsigned n = 1; n <= plain.traced; n++) {
+		struct faults faults = {.kind = kind, .n = n, .lost_commit = lost};
+		snprintf(tenant, sizeof tenant, "k-%zu-%d-%u", index, (int)kind, n);
+		prepare(tenant, scenario);
+		assert_true(run_killed(&faults, tenant, scenario));
+		count_kill(kills, plain.trace[n - 1]);
+		check(tenant, scenario, "");
+	}
+	struct faults beyond = {.kind = kind, .n = plain.traced + 1, .lost_commit = lost};
+	snprintf(tenant, sizeof tenant, "k-%zu-%d-beyond", index, (int)kind);
+	prepare(tenant, scenario);
+	assert_false(run_killed(&beyond, tenant, scenario));
+	check(tenant, scenario, "");
+}
+
+static const char *const expected_verbs[] = {"put_contract", "get_contract", "claim",       "run_script",
+                                             "put_event",    "put_audit",    "put_command", "commit",
+                                             "resolve",      "put_evidence"};
+
+static void a_kill_at_any_verb_costs_nothing(void **state) /* B02 B12 B15 */
+{
+	(void)state;
+	struct kills kills = {0};
+	for (size_t i = 0; i < SCENARIOS; i++) {
+		kill_at_every_verb(&scenarios[i], i, FAULT_KILL_BEFORE, &kills);
+		kill_at_every_verb(&scenarios[i], i, FAULT_KILL_AFTER, &kills);
+	}
+	for (size_t i = 0; i < sizeof expected_verbs / sizeof *expected_verbs; i++) {
+		unsigned at = 0;
+		while (at < kills.verb_count && strcmp(kills.verbs[at], expected_verbs[i]) != 0)
+			at++;
+		if (at == kills.verb_count)
+			fail_msg("no kill at %s", expected_verbs[i]);
+	}
+	print_message("%u kills at %u verbs\n", kills.total, kills.verb_count);
+	assert_true(kills.total >= 2 * kills.verb_count);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	bed_open(&bed, FIXTURE);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	bed_close(&bed);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	bed_choose(argc, argv);
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_lost_commit_is_answered_as_executed_when_it_was),
+	    cmocka_unit_test(an_error_at_any_verb_costs_nothing),
+	    cmocka_unit_test(a_kill_at_any_verb_costs_nothing),
+	};
+	return cmocka_run_group_tests_name("fault", tests, set_up, tear_down);
+}

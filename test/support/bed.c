@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support/bed.h"
+
+#include <dirent.h>
+#include <libpq-fe.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum bed_kind bed_kind;
+
+void bed_choose(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : "sqlite";
+	bed_kind = strcmp(name, "postgres") == 0 ? BED_POSTGRES : BED_SQLITE;
+	if (bed_kind == BED_POSTGRES && !getenv("IBID_TEST_PG")) {
+		fprintf(stderr, "IBID_TEST_PG is not set: run through tools/with-postgres\n");
+		exit(1);
+	}
+}
+
+static void copy_file(const char *from, const char *to)
+{
+	char block[65536];
+	FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+	assert_non_null(in);
+	assert_non_null(out);
+	for (size_t size; (size = fread(block, 1, sizeof block, in)) > 0;)
+		assert_int_equal(fwrite(block, 1, size, out), size);
+	fclose(in);
+	assert_int_equal(fclose(out), 0);
+}
+
+static void copy_dir(const char *from, const char *to)
+{
+	DIR *dir = opendir(from);
+	char source[512], target[512];
+	assert_non_null(dir);
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(source, sizeof source, "%s/%s", from, entry->d_name);
+		snprintf(target, sizeof target, "%s/%s", to, entry->d_name);
+		copy_file(source, target);
+	}
+	closedir(dir);
+}
+
+static void remove_dir(const char *path)
+{
+	DIR *dir = opendir(path);
+	char child[1024];
+	if (!dir)
+		return;
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		snprintf(child, sizeof child, "%s/%s", path, entry->d_name);
+		if (unlink(child) != 0)
+			remove_dir(child);
+	}
+	closedir(dir);
+	rmdir(path);
+}
+
+static void admin(const char *sql)
+{
+	PGconn *conn = PQconnectdb(getenv("IBID_TEST_PG"));
+	PGresult *result = PQexec(conn, sql);
+	if (PQresultStatus(result) != PGRES_COMMAND_OK)
+		fail_msg("%s: %s", sql, PQerrorMessage(conn));
+	PQclear(result);
+	PQfinish(conn);
+}
+
+/* The test server's URL with another database. */
+static void database_url(char *url, size_t size, const char *database)
+{
+	const char *base = getenv("IBID_TEST_PG");
+	const char *slash = strrchr(base, '/');
+	const char *query = strchr(base, '?');
+	assert_non_null(slash);
+	snprintf(url, size, "%.*s/%s%s", (int)(slash - base), base, database, query ? query : "");
+}
+
+void bed_open_empty(struct bed *bed, const char *fixture)
+{
+	char sql[128];
+	*bed = (struct bed){.kind = bed_kind};
+	snprintf(bed->dir, sizeof bed->dir, "/tmp/ibid-test-XXXXXX");
+	assert_non_null(mkdtemp(bed->dir));
+	snprintf(bed->contracts, sizeof bed->contracts, "%s/contracts", bed->dir);
+	char command[256];
+	snprintf(command, sizeof command, "mkdir %s", bed->contracts);
+	assert_int_equal(system(command), 0);
+	copy_dir(fixture, bed->contracts);
+	if (bed->kind == BED_SQLITE) {
+		snprintf(bed->url, sizeof bed->url, "sqlite:%s/store.db", bed->dir);
+		return;
+	}
+	snprintf(bed->database, sizeof bed->database, "bed_%s", bed->dir + strlen("/tmp/ibid-test-"));
+	snprintf(sql, sizeof sql, "create database \"%s\"", bed->database);
+	admin(sql);
+	database_url(bed->url, sizeof bed->url, bed->database);
+}
+
+void bed_open(struct bed *bed, const char *fixture)
+{
+	struct ibid_err err = {0};
+	bed_open_empty(bed, fixture);
+	if (ibid_init(IBID_OPTIONS(.store = bed->url, .contracts = bed->contracts), &err))
+		fail_msg("ibid_init: %s", err.text);
+}
+
+void bed_close(struct bed *bed)
+{
+	char sql[128];
+	if (bed->kind == BED_POSTGRES) {
+		snprintf(sql, sizeof sql, "drop database if exists \"%s\" with (force)", bed->database);
+		admin(sql);
+	}
+	remove_dir(bed->dir);
+}
+
+struct ibid *bed_ibid(const struct bed *bed, const struct api_seams *seams)
+{
+	struct ibid *ibid = NULL;
+	struct ibid_err err = {0};
+	if (api_open(IBID_OPTIONS(.store = bed->url, .contracts = bed->contracts, .busy_ms = 20000,
+	                          .connections = 24),
+	             seams, &ibid, &err))
+		fail_msg("ibid_open: %s", err.text);
+	return ibid;
+}
+
+static int64_t sqlite_run(const struct bed *bed, char *sql)
+{
+	sqlite3 *db;
+	sqlite3_stmt *statement = NULL;
+	const char *tail = sql;
+	int64_t number = 0;
+	int rc = SQLITE_DONE;
+	for (char *at; (at = strstr(sql, "ibid."));)
+		at[4] = '_';
+	assert_int_equal(sqlite3_open(bed->url + strlen("sqlite:"), &db), SQLITE_OK);
+	sqlite3_busy_timeout(db, 20000);
+	while (rc == SQLITE_DONE && *tail) {
+		rc = sqlite3_prepare_v2(db, tail, -1, &statement, &tail);
+		if (rc == SQLITE_OK && statement) {
+			while ((rc = sqlite3_step(statement)) == SQLITE_ROW)
+				number = sqlite3_column_int64(statement, 0);
+		} else if (rc == SQLITE_OK) {
+			rc = SQLITE_DONE;
+		}
+		sqlite3_finalize(statement);
+	}
+	if (rc != SQLITE_DONE)
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+	sqlite3_close(db);
+	return number;
+}
+
+static int64_t postgres_run(const struct bed *bed, const char *sql)
+{
+	PGconn *conn = PQconnectdb(bed->url);
+	PGresult *result = PQexec(conn, sql);
+	int64_t number = 0;
+	if (PQresultStatus(result) == PGRES_TUPLES_OK) {
+		if (PQntuples(result) > 0)
+			number = atoll(PQgetvalue(result, 0, 0));
+	} else if (PQresultStatus(result) != PGRES_COMMAND_OK) {
+		fail_msg("%s: %s", sql, PQerrorMessage(conn));
+	}
+	PQclear(result);
+	PQfinish(conn);
+	return number;
+}
+
+static int64_t run(const struct bed *bed, const char *format, va_list args)
+{
+	char sql[4096];
+	vsnprintf(sql, sizeof sql, format, args);
+	return bed->kind == BED_SQLITE ? sqlite_run(bed, sql) : postgres_run(bed, sql);
+}
+
+void bed_exec(const struct bed *bed, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	run(bed, format, args);
+	va_end(args);
+}
+
+int64_t bed_number(const struct bed *bed, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	int64_t number = run(bed, format, args);
+	va_end(args);
+	return number;
+}
+
+void bed_write(const struct bed *bed, const char *name, const char *text)
+{
+	char path[512];
+	snprintf(path, sizeof path, "%s/%s", bed->contracts, name);
+	FILE *file = fopen(path, "wb");
+	assert_non_null(file);
+	assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+	assert_int_equal(fclose(file), 0);
+}
+
+struct ibid_result *bed_submit(struct ibid *ibid, const char *operation, const char *key,
+                               const char *payload)
+{
+	struct ibid_result *result = NULL;
+	struct ibid_err err = {0};
+	if (ibid_submit(ibid,
+	                IBID_COMMAND(.tenant = "t", .client = "c", .actor = "a", .operation = operation,
+	                             .key = key, .payload = payload),
+	                &result, &err))
+		fail_msg("submit %s %s: %s: %s", operation, key ? key : "-", ibid_code_name(err.code),
+		         err.text);
+	return result;
+}
+
+const char *bed_say(const struct ibid_result *result)
+{
+	static _Thread_local char text[64];
+	snprintf(text, sizeof text, "%s%s %d", ibid_result_replayed(result) ? "replayed " : "",
+	         ibid_decision_name(ibid_result_decision(result)), ibid_result_status(result));
+	return text;
+}
+
+void bed_expect(struct ibid *ibid, const char *operation, const char *key, const char *payload,
+                const char *expected)
+{
+	struct ibid_result *result = bed_submit(ibid, operation, key, payload);
+	char said[600];
+	snprintf(said, sizeof said, "%s", bed_say(result));
+	if (strcmp(said, expected) != 0)
+		print_message("%s %s %s: %s\n", operation, key ? key : "-", payload,
+		              ibid_result_text(result));
+	assert_string_equal(said, expected);
+	ibid_result_free(result);
+}
