@@ -57,19 +57,23 @@ enum ibid_code err_set(struct ibid_err *err, enum ibid_code code, const char *fo
 
 enum ibid_code err_prefix(struct ibid_err *err, const char *format, ...)
 {
-	char prefix[sizeof err->text], text[sizeof err->text];
+	char text[sizeof err->text];
 	va_list args;
 	if (!err)
 		return IBID_INTERNAL;
-	va_start(args, format);
-	vsnprintf(prefix, sizeof prefix, format, args);
-	va_end(args);
 	memcpy(text, err->text, sizeof text);
+	va_start(args, format);
+	vsnprintf(err->text, sizeof err->text, format, args);
+	va_end(args);
 	/* The prefix names the place; a text too long for both loses its end, never its beginning. */
-	size_t used = strlen(prefix);
-	if (used > sizeof text - 3)
-		used = sizeof text - 3;
-	memcpy(err->text, prefix, used);
-	snprintf(err->text + used, sizeof err->text - used, ": %s", text);
+	size_t used = strlen(err->text);
+	const char *const parts[] = {": ", text};
+	for (size_t i = 0; i < 2; i++) {
+		size_t size = strlen(parts[i]), room = sizeof err->text - 1 - used;
+		size = size < room ? size : room;
+		memcpy(err->text + used, parts[i], size);
+		used += size;
+	}
+	err->text[used] = '\0';
 	return err->code;
 }

@@ -31,8 +31,8 @@ enum cli_exit {
 struct cli_command {
 	const char *name;
 	int (*run)(const struct args *args);
-	unsigned takes;    /* BIT(OPT_...) */
-	unsigned needs;    /* of them, those that must be given */
+	unsigned takes;       /* BIT(OPT_...) */
+	unsigned needs;       /* of them, those that must be given */
 	const char *operands; /* for the usage line: "[FILE|-]"; "" when there are none */
 	size_t operand_max;
 	const char *summary;  /* one line, in the list of commands */
@@ -59,7 +59,7 @@ int cmd_help(const struct args *args);
 
 /* ---- Help (help.c) --------------------------------------------------------------------------- */
 
-void help_overview(void);                            /* to the standard output */
+void help_overview(void);                             /* to the standard output */
 void help_command(const struct cli_command *command); /* likewise */
 /* A group's name ("contract") lists its commands. False when there is no such group. */
 bool help_group(const char *group);
@@ -71,8 +71,8 @@ int usage_error(const struct cli_command *command, const char *format, ...)
 
 /* ---- Input (input.c) ------------------------------------------------------------------------- */
 
-/* The bytes of a file, or of the standard input for NULL and "-": at most JSON_BYTES_MAX, with a NUL
- * behind them. */
+/* The bytes of a file, or of the standard input for NULL and "-": at most JSON_BYTES_MAX, with a
+ * NUL behind them. */
 IBID_CHECK enum ibid_code input_read(struct arena *arena, const char *file, const char **ret,
                                      size_t *ret_size, struct ibid_err *err);
 
@@ -91,11 +91,12 @@ IBID_CHECK enum ibid_code open_store(const struct args *args, bool create, bool 
 /* The store's URL without its password. */
 const char *store_shown(struct arena *arena, const struct args *args);
 
-/* Load a directory; the error of a wrong contract also says how to see all of them. */
+/* Load a directory of contracts, all of them right. */
 IBID_CHECK enum ibid_code load_contracts(const char *dir, struct contracts **ret,
                                          struct ibid_err *err);
 
-/* The directory that `contract ...` works on: its operand or --contracts; NULL when neither is there. */
+/* The directory that `contract ...` works on: its operand or --contracts; NULL when neither is
+ * there. */
 const char *dir_of(const struct args *args);
 int usage_no_dir(const struct args *args);
 

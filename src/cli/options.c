@@ -112,7 +112,8 @@ static bool read_option(struct args *args, int argc, char *const *argv, int *at)
 		return usage_error(command, "--%s needs a value: --%s %s", spec->name, spec->name,
 		                   spec->value) == CLI_OK;
 	const char *value = argv[++*at];
-	/* `--key --json` is a forgotten value; one that does begin so is written with an equals sign. */
+	/* `--key --json` is a forgotten value; one that does begin so is written with an equals sign.
+	 */
 	if (strncmp(value, "--", 2) == 0)
 		return usage_error(command, "--%s needs a value before %.100s (or write --%s=%.100s)",
 		                   spec->name, value, spec->name, value) == CLI_OK;
@@ -148,11 +149,11 @@ static bool check_needs(const struct args *args)
 		if (!(args->command->needs & BIT(i)) || args->values[i])
 			continue;
 		if (spec->environment)
-			usage_error(args->command, "no %s: give --%s %s or set %s (%s)", spec->name,
-			            spec->name, spec->value, spec->environment, spec->meaning);
+			usage_error(args->command, "no %s: give --%s %s or set %s (%s)", spec->name, spec->name,
+			            spec->value, spec->environment, spec->meaning);
 		else
-			usage_error(args->command, "--%s is missing: give --%s %s (%s)", spec->name,
-			            spec->name, spec->value, spec->meaning);
+			usage_error(args->command, "--%s is missing: give --%s %s (%s)", spec->name, spec->name,
+			            spec->value, spec->meaning);
 		return false;
 	}
 	return true;
@@ -174,8 +175,8 @@ enum args_kind args_read(const struct cli_command *command, int argc, char *cons
 		} else if (strcmp(arg, "-h") == 0 || strcmp(arg, "--help") == 0) {
 			return ARGS_HELP;
 		} else if (arg[1] != '-') {
-			ok = usage_error(command, "unknown option %.100s: options are written --name",
-			                 arg) == CLI_OK;
+			ok = usage_error(command, "unknown option %.100s: options are written --name", arg) ==
+			     CLI_OK;
 		} else {
 			ok = read_option(ret, argc, argv, &i);
 		}

@@ -10,30 +10,33 @@
 
 /* X(symbol, name, value, environment, meaning). A NULL value makes it a switch; the environment
  * variable stands in where the option is not given. */
-#define CLI_OPTIONS(X)                                                                              \
-	X(STORE, "store", "URL", "IBID_STORE", "sqlite:PATH or postgres://USER@HOST/DATABASE")          \
-	X(CONTRACTS, "contracts", "DIR", "IBID_CONTRACTS", "directory of contract files")               \
-	X(TENANT, "tenant", "TENANT", NULL, "whose command it is")                                      \
-	X(OPERATION, "operation", "NAME", NULL, "the contract's name")                                  \
-	X(KEY, "key", "KEY", NULL, "idempotency key, the same for every retry")                         \
-	X(SCOPE, "scope", "SCOPE", NULL, "scope part of the identity, as `command list --json` shows it") \
-	X(STATE, "state", "STATE", NULL, "completed, rejected, failed, in_progress, unknown or accepted") \
-	X(CLIENT, "client", "CLIENT", NULL, "sending client (cli)")                                     \
-	X(ACTOR, "actor", "ACTOR", NULL, "acting person or service (the operating-system user)")        \
-	X(RESOURCE, "resource", "RESOURCE", NULL, "what it acts on, where the contract's scope says so") \
-	X(CORRELATION_ID, "correlation-id", "ID", NULL, "kept with the audit entry and the events")     \
-	X(CAUSATION_ID, "causation-id", "ID", NULL, "likewise: what caused this command")               \
-	X(FORMAT, "format", "FORMAT", NULL, "text, markdown or json (text)")                            \
-	X(LIMIT, "limit", "N", NULL, "rows at most, 1 to 1000 (50)")                                    \
-	X(AFTER, "after", "ID", NULL, "only what is older than this command: the next page")            \
-	X(EXPLAIN, "explain", NULL, NULL, "the exact bytes that are hashed, instead of their hash")     \
+#define CLI_OPTIONS(X)                                                                             \
+	X(STORE, "store", "URL", "IBID_STORE", "sqlite:PATH or postgres://USER@HOST/DATABASE")         \
+	X(CONTRACTS, "contracts", "DIR", "IBID_CONTRACTS", "directory of contract files")              \
+	X(TENANT, "tenant", "TENANT", NULL, "whose command it is")                                     \
+	X(OPERATION, "operation", "NAME", NULL, "the contract's name")                                 \
+	X(KEY, "key", "KEY", NULL, "idempotency key, the same for every retry")                        \
+	X(SCOPE, "scope", "SCOPE", NULL,                                                               \
+	  "scope part of the identity, as `command list --json` shows it")                             \
+	X(STATE, "state", "STATE", NULL,                                                               \
+	  "completed, rejected, failed, in_progress, unknown or accepted")                             \
+	X(CLIENT, "client", "CLIENT", NULL, "sending client (cli)")                                    \
+	X(ACTOR, "actor", "ACTOR", NULL, "acting person or service (the operating-system user)")       \
+	X(RESOURCE, "resource", "RESOURCE", NULL,                                                      \
+	  "what it acts on, where the contract's scope says so")                                       \
+	X(CORRELATION_ID, "correlation-id", "ID", NULL, "kept with the audit entry and the events")    \
+	X(CAUSATION_ID, "causation-id", "ID", NULL, "likewise: what caused this command")              \
+	X(FORMAT, "format", "FORMAT", NULL, "text, markdown or json (text)")                           \
+	X(LIMIT, "limit", "N", NULL, "rows at most, 1 to 1000 (50)")                                   \
+	X(AFTER, "after", "ID", NULL, "only what is older than this command: the next page")           \
+	X(EXPLAIN, "explain", NULL, NULL, "the exact bytes that are hashed, instead of their hash")    \
 	X(JSON, "json", NULL, NULL, "one JSON object; for lists one per line")
 
 enum option {
 #define CLI_OPTION_ENUM(symbol, name, value, environment, meaning) OPT_##symbol,
 	CLI_OPTIONS(CLI_OPTION_ENUM)
 #undef CLI_OPTION_ENUM
-	OPT_COUNT
+	    OPT_COUNT
 };
 _Static_assert(OPT_COUNT <= 32, "sets of options are 32 bits");
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* output.c -- write results so that people and programs can read them, and notice when nobody could. */
+/* output.c -- write results so that people and programs can read them, and notice when nobody
+ * could. */
 #include "cli/output.h"
 
 #include "base/utf8.h"
 #include "cli/cli.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -179,12 +181,12 @@ enum paint paint_of_word(const char *word)
 		const char *word;
 		enum paint paint;
 	} words[] = {
-	    {"executed", PAINT_GOOD},   {"replayed", PAINT_GOOD},  {"linked", PAINT_GOOD},
-	    {"COMPLETED", PAINT_GOOD},  {"ok", PAINT_GOOD},        {"in_progress", PAINT_WARN},
-	    {"ACCEPTED", PAINT_WARN},   {"IN_PROGRESS", PAINT_WARN}, {"warn", PAINT_WARN},
-	    {"rejected", PAINT_BAD},    {"REJECTED", PAINT_BAD},   {"conflict", PAINT_BAD},
-	    {"failed", PAINT_BAD},      {"FAILED", PAINT_BAD},     {"unknown", PAINT_BAD},
-	    {"UNKNOWN", PAINT_BAD},     {"expired", PAINT_BAD},    {"refuse", PAINT_BAD},
+	    {"executed", PAINT_GOOD},  {"replayed", PAINT_GOOD},    {"linked", PAINT_GOOD},
+	    {"COMPLETED", PAINT_GOOD}, {"ok", PAINT_GOOD},          {"in_progress", PAINT_WARN},
+	    {"ACCEPTED", PAINT_WARN},  {"IN_PROGRESS", PAINT_WARN}, {"warn", PAINT_WARN},
+	    {"rejected", PAINT_BAD},   {"REJECTED", PAINT_BAD},     {"conflict", PAINT_BAD},
+	    {"failed", PAINT_BAD},     {"FAILED", PAINT_BAD},       {"unknown", PAINT_BAD},
+	    {"UNKNOWN", PAINT_BAD},    {"expired", PAINT_BAD},      {"refuse", PAINT_BAD},
 	};
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		if (strcmp(word, words[i].word) == 0)
@@ -246,35 +248,36 @@ static size_t column_width(const struct table *table, size_t column)
 	return most;
 }
 
-static void print_row(const struct table *table, const char *const *cells, bool head)
+static void print_row(const struct table *table, const char *const *cells, const size_t *widths,
+                      bool head)
 {
 	for (size_t i = 0; i < table->columns; i++) {
-		bool last = i + 1 == table->columns;
 		enum paint paint = head ? PAINT_HEAD : PAINT_PLAIN;
 		if (!head && i == table->painted)
 			paint = paint_of_word(cells[i]);
 		out_painted(paint, cells[i]);
-		for (size_t pad = last ? 0 : column_width(table, i) + 2 - width(cells[i]); pad > 0; pad--)
-			out_bytes(" ", 1);
+		if (i + 1 < table->columns) /* no blanks at the end of a line */
+			out_textf("%*s", (int)(widths[i] - width(cells[i])) + 2, "");
 	}
 	out_bytes("\n", 1);
 }
 
 void table_print(const struct table *table)
 {
+	size_t widths[TABLE_COLUMNS_MAX];
+	assert(table->columns <= TABLE_COLUMNS_MAX);
+	for (size_t i = 0; i < table->columns; i++)
+		widths[i] = column_width(table, i);
 	if (table->heads)
-		print_row(table, table->heads, true);
+		print_row(table, table->heads, widths, true);
 	for (size_t i = 0; i < table->count; i += table->columns)
-		print_row(table, table->cells + i, false);
+		print_row(table, table->cells + i, widths, false);
 }
 
 void field_print(const char *name, const char *value)
 {
-	if (!value)
-		return;
-	out_textf("%-12s ", name);
-	out_painted(paint_of_word(value), value);
-	out_bytes("\n", 1);
+	if (value)
+		out_textf("%-12s %s\n", name, value);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -306,18 +309,18 @@ static void add_name(struct str *out, const char *name)
 	str_addc(out, ':');
 }
 
-void json_begin(struct str *out, const char *name, char bracket)
+void obj_begin(struct str *out, const char *name, char bracket)
 {
 	add_name(out, name);
 	str_addc(out, bracket);
 }
 
-void json_end(struct str *out, char bracket)
+void obj_end(struct str *out, char bracket)
 {
 	str_addc(out, bracket);
 }
 
-void json_text(struct str *out, const char *name, const char *text)
+void obj_text(struct str *out, const char *name, const char *text)
 {
 	add_name(out, name);
 	if (text)
@@ -326,19 +329,19 @@ void json_text(struct str *out, const char *name, const char *text)
 		str_adds(out, "null");
 }
 
-void json_int(struct str *out, const char *name, int64_t number)
+void obj_int(struct str *out, const char *name, int64_t number)
 {
 	add_name(out, name);
 	str_addf(out, "%lld", (long long)number);
 }
 
-void json_bool(struct str *out, const char *name, bool value)
+void obj_bool(struct str *out, const char *name, bool value)
 {
 	add_name(out, name);
 	str_adds(out, value ? "true" : "false");
 }
 
-void json_raw(struct str *out, const char *name, const char *json)
+void obj_raw(struct str *out, const char *name, const char *json)
 {
 	add_name(out, name);
 	str_adds(out, json && *json ? json : "null");

@@ -35,18 +35,21 @@ int say_no_memory(void);                 /* likewise */
 /* ---- Colour ---------------------------------------------------------------------------------- */
 
 enum paint { PAINT_PLAIN, PAINT_GOOD, PAINT_WARN, PAINT_BAD, PAINT_HEAD };
-void out_painted(enum paint paint, const char *text); /* colour only on a terminal, without NO_COLOR */
-enum paint paint_of_word(const char *word);           /* of a decision, state or finding */
+void out_painted(enum paint paint,
+                 const char *text);         /* colour only on a terminal, without NO_COLOR */
+enum paint paint_of_word(const char *word); /* of a decision, state or finding */
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
+
+enum { TABLE_COLUMNS_MAX = 12 };
 
 struct table {
 	struct arena *arena;
 	const char *const *heads; /* NULL: none */
 	size_t columns;
-	size_t painted;           /* this column is coloured by its words; `columns`: none */
+	size_t painted; /* this column is coloured by its words; `columns`: none */
 	const char **cells;
-	size_t count, room;       /* in cells */
+	size_t count, room; /* in cells */
 };
 
 /* Copies the cells; NULL shows as "-". A failed allocation is remembered in the arena. */
@@ -58,12 +61,13 @@ void field_print(const char *name, const char *value);
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* Commas are put where they are needed. A NULL text is null; bytes that are not UTF-8 become U+FFFD. */
-void json_begin(struct str *out, const char *name, char bracket); /* name NULL: no member */
-void json_end(struct str *out, char bracket);
-void json_text(struct str *out, const char *name, const char *text);
-void json_int(struct str *out, const char *name, int64_t number);
-void json_bool(struct str *out, const char *name, bool value);
-void json_raw(struct str *out, const char *name, const char *json); /* NULL or "": null */
+/* Commas are put where they are needed. A NULL text is null; bytes that are not UTF-8 become
+ * U+FFFD. */
+void obj_begin(struct str *out, const char *name, char bracket); /* name NULL: no member */
+void obj_end(struct str *out, char bracket);
+void obj_text(struct str *out, const char *name, const char *text);
+void obj_int(struct str *out, const char *name, int64_t number);
+void obj_bool(struct str *out, const char *name, bool value);
+void obj_raw(struct str *out, const char *name, const char *json); /* NULL or "": null */
 
 #endif

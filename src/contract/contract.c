@@ -12,12 +12,16 @@ enum { TEXT_BYTES_MAX = 8 * YAML_BYTES_MAX };
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define AT(member)   offsetof(struct contract, member)
 
-static const char *const strategy_names[] = {
-	[STRATEGY_NATURAL] = "natural",         [STRATEGY_SET_ONCE] = "set-once",
-	[STRATEGY_UNIQUE] = "unique",           [STRATEGY_KEY] = "key",
-	[STRATEGY_INBOX] = "inbox",             [STRATEGY_VERSION] = "version",
-	[STRATEGY_COMMUTATIVE] = "commutative", [STRATEGY_EXTERNAL] = "external",
-	[STRATEGY_NONE] = "none",               NULL};
+static const char *const strategy_names[] = {[STRATEGY_NATURAL] = "natural",
+                                             [STRATEGY_SET_ONCE] = "set-once",
+                                             [STRATEGY_UNIQUE] = "unique",
+                                             [STRATEGY_KEY] = "key",
+                                             [STRATEGY_INBOX] = "inbox",
+                                             [STRATEGY_VERSION] = "version",
+                                             [STRATEGY_COMMUTATIVE] = "commutative",
+                                             [STRATEGY_EXTERNAL] = "external",
+                                             [STRATEGY_NONE] = "none",
+                                             NULL};
 
 #define CHOICES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
@@ -30,11 +34,15 @@ static const char *const source_answers[] = {"replay", "skip", "show", "refuse",
 static const char *const failure_answers[] = {"retry", "final", NULL}; /* the flag is `final` */
 
 #define SOURCE(index, name, question)                                                              \
-	{"duplicates.by_source." name, &type_choice_name, AT(duplicates.by_source[index]),             \
-	 MEMBER_REQUIRED, question, .choices = source_answers}
+	{                                                                                              \
+		"duplicates.by_source." name, &type_choice_name, AT(duplicates.by_source[index]),          \
+		    MEMBER_REQUIRED, question, .choices = source_answers                                   \
+	}
 #define FAILURE(name, class, question)                                                             \
-	{"failures." name, &type_choice_flag, AT(final[class]), MEMBER_REQUIRED, question,             \
-	 .choices = failure_answers}
+	{                                                                                              \
+		"failures." name, &type_choice_flag, AT(final[class]), MEMBER_REQUIRED, question,          \
+		    .choices = failure_answers                                                             \
+	}
 
 /* clang-format off */
 static const struct member command_members[] = {
@@ -140,7 +148,7 @@ static const struct {
 	enum contract_kind kind;
 	void (*check_rules)(struct reading *, const struct contract *, const struct node *);
 } kinds[] = {
-	{&command_form, CONTRACT_COMMAND, command_check_rules},
+    {&command_form, CONTRACT_COMMAND, command_check_rules},
 };
 
 static void list_kinds(struct str *out)
@@ -166,11 +174,13 @@ static int kind_of(struct reading *reading, const struct node *root, bool from_s
 	if (root->type == NODE_MAP && root->child)
 		PROBLEM_AT(reading->problems, root->child,
 		           "`%s` is not a kind of contract that this version reads; the first member must "
-		           "be one of: %s", root->child->name, str_text(&known));
+		           "be one of: %s",
+		           root->child->name, str_text(&known));
 	else
-		PROBLEM_AT(reading->problems, root,
-		           "a contract is a mapping of members to answers; the first member must be one of: %s",
-		           str_text(&known));
+		PROBLEM_AT(
+		    reading->problems, root,
+		    "a contract is a mapping of members to answers; the first member must be one of: %s",
+		    str_text(&known));
 	str_release(&known);
 	return -1;
 }
@@ -244,8 +254,7 @@ const char *contract_strategy_name(enum contract_strategy strategy)
 	return strategy_names[strategy];
 }
 
-const struct contract_field *contract_field_at(const struct contract *contract,
-                                               const char *pointer)
+const struct contract_field *contract_field_at(const struct contract *contract, const char *pointer)
 {
 	for (size_t i = 0; i < contract->field_count; i++)
 		if (strcmp(contract->fields[i].pointer, pointer) == 0)
@@ -258,9 +267,12 @@ const char *contract_duration(struct arena *arena, int64_t us)
 	static const struct {
 		int64_t us;
 		const char *unit;
-	} units[] = {{INT64_C(31536000000000), "y"}, {INT64_C(604800000000), "w"},
-	             {INT64_C(86400000000), "d"},    {INT64_C(3600000000), "h"},
-	             {INT64_C(60000000), "m"},       {INT64_C(1000000), "s"},
+	} units[] = {{INT64_C(31536000000000), "y"},
+	             {INT64_C(604800000000), "w"},
+	             {INT64_C(86400000000), "d"},
+	             {INT64_C(3600000000), "h"},
+	             {INT64_C(60000000), "m"},
+	             {INT64_C(1000000), "s"},
 	             {1000, "ms"}};
 	for (size_t i = 0; us > 0 && i < COUNT(units); i++)
 		if (us % units[i].us == 0)

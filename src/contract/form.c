@@ -37,12 +37,13 @@ void problem_add(struct problems *problems, const char *file, int line, const ch
 	/* A wrong answer in defaults.yaml is met once for every contract that inherits it. */
 	if (problem_known(problems, file, line, text))
 		return;
-	struct contract_problem problem = {
-		.file = file, .line = line, .question = question,
-		.text = arena_strdup(problems->arena, text)};
+	struct contract_problem problem = {.file = file,
+	                                   .line = line,
+	                                   .question = question,
+	                                   .text = arena_strdup(problems->arena, text)};
 	if (problems->count == PROBLEMS_MAX - 1)
 		problem = (struct contract_problem){
-			.file = file, .text = "and more: the list ends here, solve these first"};
+		    .file = file, .text = "and more: the list ends here, solve these first"};
 	if (problem.text)
 		problems->items[problems->count++] = problem;
 }
@@ -198,9 +199,9 @@ static void refuse_unknown(struct problems *problems, const struct form *form, c
 	char full[PATH_BYTES_MAX], near[PATH_BYTES_MAX];
 	path_join(full, path, node->name);
 	if (strchr(node->name, '.') && form_row(form, full)) {
-		PROBLEM_AT(problems, node, "%s%s is one name here: write `%.*s:` as a mapping with `%s` in it",
-		           prefix, full, (int)strcspn(node->name, "."), node->name,
-		           strchr(node->name, '.') + 1);
+		PROBLEM_AT(problems, node,
+		           "%s%s is one name here: write `%.*s:` as a mapping with `%s` in it", prefix,
+		           full, (int)strcspn(node->name, "."), node->name, strchr(node->name, '.') + 1);
 	} else if (suggestion(form, path, node->name, near)) {
 		PROBLEM_AT(problems, node, "%s%s is not a member of %s; did you mean `%s`?", prefix, full,
 		           form->what, near);
@@ -276,8 +277,8 @@ const char *member_question(struct arena *arena, const struct member *member)
 	return question;
 }
 
-static void refuse_missing(struct reading *reading, const struct member *member,
-                           const char *prefix, const struct node *enclosing)
+static void refuse_missing(struct reading *reading, const struct member *member, const char *prefix,
+                           const struct node *enclosing)
 {
 	problem_add(reading->problems, enclosing->file, enclosing->line,
 	            member_question(reading->arena, member), "%s%s is missing", prefix, member->path);
@@ -349,7 +350,10 @@ static struct node *merge_member(struct merge *merge, const char *path, const st
 		return own ? node_copy(merge, own) : NULL;
 	/* A mapping that only defaults.yaml has: what is missing in it is missing in the contract. */
 	const struct node *where = own ? own : map;
-	struct node empty = {.type = NODE_MAP, .text = "", .file = where->file, .line = where->line,
+	struct node empty = {.type = NODE_MAP,
+	                     .text = "",
+	                     .file = where->file,
+	                     .line = where->line,
 	                     .name = given->name};
 	return merge_map(merge, path, blank ? &empty : own, given);
 }
@@ -376,8 +380,8 @@ static struct node *merge_map(struct merge *merge, const char *path, const struc
 	for (const struct node *own = map->child; own; own = own->next) {
 		const struct node *given = node_member(defaults, own->name);
 		path_join(full, path, own->name);
-		append(result, &end, given ? merge_member(merge, full, map, own, given)
-		                           : node_copy(merge, own));
+		append(result, &end,
+		       given ? merge_member(merge, full, map, own, given) : node_copy(merge, own));
 	}
 	for (const struct node *given = defaults->child; given; given = given->next) {
 		path_join(full, path, given->name);
@@ -439,9 +443,7 @@ static void map_write(struct str *out, const struct node *map)
 void node_write(struct str *out, const struct node *node)
 {
 	switch (node->type) {
-	case NODE_TEXT:
-		str_add_json(out, node->text, strlen(node->text));
-		break;
+	case NODE_TEXT: str_add_json(out, node->text, strlen(node->text)); break;
 	case NODE_LIST:
 		str_addc(out, '[');
 		for (const struct node *child = node->child; child; child = child->next) {
@@ -450,9 +452,7 @@ void node_write(struct str *out, const struct node *node)
 		}
 		str_addc(out, ']');
 		break;
-	case NODE_MAP:
-		map_write(out, node);
-		break;
+	case NODE_MAP: map_write(out, node); break;
 	}
 }
 

@@ -2,8 +2,8 @@
 /* form.h -- a kind of contract as a table of members.
  *
  * One row says how a member is called, what it may hold, where it goes, whether it must be answered
- * and which question it answers. Reading, inheriting, refusing and documenting all follow the table,
- * so a new kind is a new table. Members of nested mappings are rows with a dotted path. */
+ * and which question it answers. Reading, inheriting, refusing and documenting all follow the
+ * table, so a new kind is a new table. Members of nested mappings are rows with a dotted path. */
 #ifndef CONTRACT_FORM_H
 #define CONTRACT_FORM_H
 
@@ -74,9 +74,10 @@ struct member {
 	size_t offset;
 	unsigned flags;
 	const char *question;
-	const char *hint;           /* what to think of when answering; may be NULL */
-	const char *const *choices; /* ended by NULL; the index is the enum's value or the bit's number */
-	int64_t min, max;           /* numbers */
+	const char *hint; /* what to think of when answering; may be NULL */
+	const char *const
+	    *choices;     /* ended by NULL; the index is the enum's value or the bit's number */
+	int64_t min, max; /* numbers */
 };
 
 struct form {
@@ -128,7 +129,8 @@ extern const struct member_type type_texts;       /* struct texts */
 extern const struct member_type type_pointers;    /* struct texts: JSON Pointers, `*` allowed */
 extern const struct member_type type_events;      /* struct texts: event type names */
 
-/* ---- For readers of special members ------------------------------------------------------------ */
+/* ---- For readers of special members ------------------------------------------------------------
+ */
 
 /* One line of text that is not empty, else a problem and NULL. */
 const char *member_text(struct reading *reading, const struct member *member, const char *path,

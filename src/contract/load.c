@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* load.c -- a directory of contracts.
  *
- * Every *.yaml file that is not hidden is a contract, except defaults.yaml. All files are read before
- * anything is refused, so that one run shows everything there is to do. */
+ * Every *.yaml file that is not hidden is a contract, except defaults.yaml. All files are read
+ * before anything is refused, so that one run shows everything there is to do. */
 #include "contract/build.h"
 
 #include <assert.h>
@@ -44,7 +44,8 @@ static enum ibid_code code_of_errno(int number)
 	}
 }
 
-static enum ibid_code read_all(int fd, struct arena *arena, size_t size, char **ret, size_t *ret_size)
+static enum ibid_code read_all(int fd, struct arena *arena, size_t size, char **ret,
+                               size_t *ret_size)
 {
 	char *bytes = arena_alloc(arena, size + 1);
 	size_t used = 0;
@@ -137,7 +138,8 @@ static struct node *tree_of(struct contracts *contracts, const char *name)
 	struct ibid_err err = {0};
 	struct yaml_error where = {0};
 	const char *path = path_of(contracts, name);
-	enum ibid_code code = file_read(contracts->dir_fd, name, &contracts->arena, &bytes, &size, &err);
+	enum ibid_code code = file_read(contracts->dir_fd, name, &contracts->arena, &bytes, &size,
+	                                &err);
 	if (code) {
 		problem_add(&contracts->problems, path, 0, NULL, "%s", err.text);
 		return NULL;
@@ -161,8 +163,9 @@ static void check_script(struct contracts *contracts, const struct script_ref *s
 	struct arena *arena = &contracts->arena;
 	if (!strstr(script->file, "$store")) {
 		if (!file_exists(contracts, script->file))
-			PROBLEM_AT(&contracts->problems, script->node, "%s names %s, which does not exist in %s",
-			           script->path, script->file, contracts->dir);
+			PROBLEM_AT(&contracts->problems, script->node,
+			           "%s names %s, which does not exist in %s", script->path, script->file,
+			           contracts->dir);
 		return;
 	}
 	const char *first = file_for_store(arena, script->file, store_names[0]);
@@ -289,8 +292,8 @@ static enum ibid_code open_dir(struct contracts *contracts, const char *dir, str
 		return IBID_OK;
 	switch (errno) {
 	case ENOENT:
-		return err_set(err, IBID_NOT_FOUND, "%s does not exist: it must be a directory of contracts",
-		               dir);
+		return err_set(err, IBID_NOT_FOUND,
+		               "%s does not exist: it must be a directory of contracts", dir);
 	case ENOTDIR:
 		return err_set(err, IBID_INVALID, "%s is a file: it must be a directory of contracts", dir);
 	default:
@@ -368,8 +371,8 @@ enum ibid_code contracts_load(const char *dir, struct contracts **ret, struct ib
 	else if (contracts->problems.count)
 		code = refuse_problems(contracts, err);
 	else if (!names.contracts)
-		code = err_set(err, IBID_NOT_FOUND, "%s holds no contract: no file there ends in .yaml%s", dir,
-		               names.count ? " besides defaults.yaml" : "");
+		code = err_set(err, IBID_NOT_FOUND, "%s holds no contract: no file there ends in .yaml%s",
+		               dir, names.count ? " besides defaults.yaml" : "");
 out:
 	if (code && code != IBID_CONTRACT)
 		contracts_free(contracts);

@@ -73,30 +73,32 @@ static const char *joined(struct arena *arena, const struct texts *texts, const 
 	return copy;
 }
 
-/* ---- Idempotency matrix ------------------------------------------------------------------------ */
+/* ---- Idempotency matrix ------------------------------------------------------------------------
+ */
 
 /* X(id, title, path in the contract, what silence means) */
-#define ANSWERS(X)	\
-	X("operation", "Operation", "command", "")	\
-	X("version", "Version", "version", "")	\
-	X("fact", "Business fact", "fact", "")	\
-	X("owner", "Owner", "owner", "")	\
-	X("strategy", "Strategy", "strategy", "")	\
-	X("key_from", "Key from", "key.from", "")	\
-	X("key_generated_by", "Key made by", "key.generated_by", "")	\
-	X("key_scope", "Scope besides tenant and operation", "key.scope", "none")	\
-	X("key_retain", "Key kept for", "key.retain", "")	\
-	X("after_expiry", "After expiry", "key.after_expiry", "")	\
-	X("completed", "Duplicate of a completed one", "duplicates.completed", "")	\
-	X("rejected", "Duplicate of a rejected one", "duplicates.rejected", "")	\
-	X("rejected_other_payload", "Rejected, other payload", "duplicates.rejected_other_payload", "")	\
-	X("in_progress", "Duplicate while running", "duplicates.in_progress", "")	\
-	X("other_payload", "Same key, other payload", "duplicates.other_payload", "")	\
-	X("by_source", "Duplicates by source", "duplicates.by_source", "")	\
-	X("unique", "Business uniqueness", "unique", "none declared")	\
-	X("answer_stored", "Answer stored", "answer.store", "")	\
-	X("evidence", "Evidence of duplicates", "duplicates.evidence", "")	\
-	X("audit_retain", "Audit kept for", "audit.retain", "")	\
+#define ANSWERS(X)                                                                                 \
+	X("operation", "Operation", "command", "")                                                     \
+	X("version", "Version", "version", "")                                                         \
+	X("fact", "Business fact", "fact", "")                                                         \
+	X("owner", "Owner", "owner", "")                                                               \
+	X("strategy", "Strategy", "strategy", "")                                                      \
+	X("key_from", "Key from", "key.from", "")                                                      \
+	X("key_generated_by", "Key made by", "key.generated_by", "")                                   \
+	X("key_scope", "Scope besides tenant and operation", "key.scope", "none")                      \
+	X("key_retain", "Key kept for", "key.retain", "")                                              \
+	X("after_expiry", "After expiry", "key.after_expiry", "")                                      \
+	X("completed", "Duplicate of a completed one", "duplicates.completed", "")                     \
+	X("rejected", "Duplicate of a rejected one", "duplicates.rejected", "")                        \
+	X("rejected_other_payload", "Rejected, other payload", "duplicates.rejected_other_payload",    \
+	  "")                                                                                          \
+	X("in_progress", "Duplicate while running", "duplicates.in_progress", "")                      \
+	X("other_payload", "Same key, other payload", "duplicates.other_payload", "")                  \
+	X("by_source", "Duplicates by source", "duplicates.by_source", "")                             \
+	X("unique", "Business uniqueness", "unique", "none declared")                                  \
+	X("answer_stored", "Answer stored", "answer.store", "")                                        \
+	X("evidence", "Evidence of duplicates", "duplicates.evidence", "")                             \
+	X("audit_retain", "Audit kept for", "audit.retain", "")                                        \
 	X("covers", "Side effects covered", "covers", "")
 
 #define ANSWER_COLUMN(id, title, path, none) {id, title},
@@ -121,12 +123,13 @@ static void add_idempotency(struct sheet *sheet, const struct view *view)
 	struct cell cells[COUNT(answer_sources)];
 	for (size_t i = 0; i < COUNT(answer_sources); i++)
 		cells[i] = (struct cell){
-			answer_at(view->arena, view->answers, answer_sources[i].path, answer_sources[i].none),
-			inherited(view->contract, answer_sources[i].path)};
+		    answer_at(view->arena, view->answers, answer_sources[i].path, answer_sources[i].none),
+		    inherited(view->contract, answer_sources[i].path)};
 	sheet_add(sheet, cells);
 }
 
-/* ---- Retry policy ------------------------------------------------------------------------------ */
+/* ---- Retry policy ------------------------------------------------------------------------------
+ */
 
 static const struct column retry_columns[] = {{"operation", "Operation"},
                                               {"failure", "Failure"},
@@ -138,28 +141,28 @@ static const struct {
 	enum failure_class class;
 	const char *path, *failure, *final, *retry;
 } declared_failures[] = {
-	{FAILURE_VALIDATION, "failures.validation", "invalid payload",
-	 "corrects the payload and sends it as a new intent, with a new key",
-	 "corrects the payload and may send it with the same key"},
-	{FAILURE_BUSINESS, "failures.business", "business rejection",
-	 "resolves the reason and sends a new intent, with a new key",
-	 "resolves the reason and may send the same key again"},
-	{FAILURE_SERVER, "failures.server", "server failure before any effect",
-	 "leaves it to the owner: the failure is this key's answer",
-	 "sends the same key again after a pause, each pause longer, with jitter"},
+    {FAILURE_VALIDATION, "failures.validation", "invalid payload",
+     "corrects the payload and sends it as a new intent, with a new key",
+     "corrects the payload and may send it with the same key"},
+    {FAILURE_BUSINESS, "failures.business", "business rejection",
+     "resolves the reason and sends a new intent, with a new key",
+     "resolves the reason and may send the same key again"},
+    {FAILURE_SERVER, "failures.server", "server failure before any effect",
+     "leaves it to the owner: the failure is this key's answer",
+     "sends the same key again after a pause, each pause longer, with jitter"},
 };
 
 /* These hold for every contract. */
 static const struct {
 	const char *failure, *policy, *next;
 } given_failures[] = {
-	{"deadlock or serialization failure", "retried inside, bounded; never final",
-	 "nothing; if it is still refused as busy, sends the same key later"},
-	{"store busy or unreachable", "nothing was done", "sends the same key later"},
-	{"commit whose outcome is unknown", "looked up before anything is repeated",
-	 "asks again with the same key"},
-	{"same key, other payload", "conflict; never retried",
-	 "finds out why the key was used twice; a new intent needs a new key"},
+    {"deadlock or serialization failure", "retried inside, bounded; never final",
+     "nothing; if it is still refused as busy, sends the same key later"},
+    {"store busy or unreachable", "nothing was done", "sends the same key later"},
+    {"commit whose outcome is unknown", "looked up before anything is repeated",
+     "asks again with the same key"},
+    {"same key, other payload", "conflict; never retried",
+     "finds out why the key was used twice; a new intent needs a new key"},
 };
 
 static void add_retry(struct sheet *sheet, const struct view *view)
@@ -167,12 +170,13 @@ static void add_retry(struct sheet *sheet, const struct view *view)
 	const char *name = view->contract->name;
 	for (size_t i = 0; i < COUNT(declared_failures); i++) {
 		bool final = view->contract->final[declared_failures[i].class];
-		sheet_add(sheet, (struct cell[]){
-			{name, false},
-			{declared_failures[i].failure, false},
-			{final ? "final" : "retry with the same key",
-			 inherited(view->contract, declared_failures[i].path)},
-			{final ? declared_failures[i].final : declared_failures[i].retry, false}});
+		sheet_add(sheet,
+		          (struct cell[]){
+		              {name, false},
+		              {declared_failures[i].failure, false},
+		              {final ? "final" : "retry with the same key",
+		               inherited(view->contract, declared_failures[i].path)},
+		              {final ? declared_failures[i].final : declared_failures[i].retry, false}});
 	}
 	for (size_t i = 0; i < COUNT(given_failures); i++)
 		sheet_add(sheet, (struct cell[]){{name, false},
@@ -181,7 +185,8 @@ static void add_retry(struct sheet *sheet, const struct view *view)
 		                                 {given_failures[i].next, false}});
 }
 
-/* ---- Exception queues -------------------------------------------------------------------------- */
+/* ---- Exception queues --------------------------------------------------------------------------
+ */
 
 static const struct column queue_columns[] = {{"operation", "Operation"},
                                               {"queue", "Queue"},
@@ -205,7 +210,8 @@ static void add_queues(struct sheet *sheet, const struct view *view)
 	add_queue(sheet, view, "business", "an outcome that stays unknown",
 	          arena_printf(view->arena,
 	                       "look at it, ask again with the same key, compare with %s; never run it "
-	                       "under a new key", contract->reconciled_by));
+	                       "under a new key",
+	                       contract->reconciled_by));
 	if (contract->final[FAILURE_BUSINESS])
 		add_queue(sheet, view, "business", "a business rejection that its sender disputes",
 		          "resolve the reason; send a new intent with a new key");
@@ -220,7 +226,8 @@ static void add_queues(struct sheet *sheet, const struct view *view)
 	                       contract->corrected_by));
 }
 
-/* ---- Failure modes ----------------------------------------------------------------------------- */
+/* ---- Failure modes -----------------------------------------------------------------------------
+ */
 
 static const struct column failure_columns[] = {{"operation", "Operation"},
                                                 {"failure", "What goes wrong"},
@@ -229,10 +236,11 @@ static const struct column failure_columns[] = {{"operation", "Operation"},
 static const char *after_completion(const struct view *view)
 {
 	static const char *const kept[] = {
-		[ANSWER_FULL] = "nothing runs; the first answer is replayed, byte for byte",
-		[ANSWER_REFERENCE] = "nothing runs; the first status and the resource it named are replayed",
-		[ANSWER_STATUS] = "nothing runs; the first status is replayed without a body",
-		[ANSWER_NONE] = "nothing runs; that it is done is replayed, the answer was not kept"};
+	    [ANSWER_FULL] = "nothing runs; the first answer is replayed, byte for byte",
+	    [ANSWER_REFERENCE] =
+	        "nothing runs; the first status and the resource it named are replayed",
+	    [ANSWER_STATUS] = "nothing runs; the first status is replayed without a body",
+	    [ANSWER_NONE] = "nothing runs; that it is done is replayed, the answer was not kept"};
 	return kept[view->contract->answer];
 }
 
@@ -241,9 +249,10 @@ static const char *while_running(const struct view *view)
 	switch (view->contract->duplicates.in_progress) {
 	case PROGRESS_ACCEPTED: return "nothing runs twice; accepted, with the operation's address";
 	case PROGRESS_WAIT:
-		return arena_printf(view->arena,
-		                    "nothing runs twice; waits up to %s for the first answer, then in progress",
-		                    contract_duration(view->arena, view->contract->duplicates.wait_us));
+		return arena_printf(
+		    view->arena,
+		    "nothing runs twice; waits up to %s for the first answer, then in progress",
+		    contract_duration(view->arena, view->contract->duplicates.wait_us));
 	default: return "nothing runs twice; answered at once as in progress, with when to ask again";
 	}
 }
@@ -285,7 +294,8 @@ static const char *crash_after(const struct view *view)
 static const char *commit_lost(const struct view *view)
 {
 	(void)view;
-	return "unknown, never guessed: the store is asked on a new connection; if it can't be read, the "
+	return "unknown, never guessed: the store is asked on a new connection; if it can't be read, "
+	       "the "
 	       "caller asks again with the same key";
 }
 
@@ -299,9 +309,10 @@ static const char *new_key(const struct view *view)
 		             ? "linked to the existing document"
 		             : "rejected with the existing document's id");
 	if (!contract->unique_count)
-		str_adds(&text, contract->key.from == KEY_FIELDS
-		                    ? "can't be: the same fact has the same key"
-		                    : "a second effect: no `unique` is declared, only reconciliation finds it");
+		str_adds(&text,
+		         contract->key.from == KEY_FIELDS
+		             ? "can't be: the same fact has the same key"
+		             : "a second effect: no `unique` is declared, only reconciliation finds it");
 	const char *copy = arena_strndup(view->arena, str_text(&text), text.size);
 	str_release(&text);
 	return copy;
@@ -309,9 +320,8 @@ static const char *new_key(const struct view *view)
 
 static const char *failed(const struct view *view, enum failure_class class)
 {
-	return view->contract->final[class]
-	           ? "no effect; the answer is kept and is final for its key"
-	           : "no effect; the same key may be claimed again";
+	return view->contract->final[class] ? "no effect; the answer is kept and is final for its key"
+	                                    : "no effect; the same key may be claimed again";
 }
 
 static const char *invalid(const struct view *view)
@@ -335,27 +345,27 @@ static const char *after_expiry(const struct view *view)
 	const char *retain = contract_duration(view->arena, key->retain_us);
 	return key->after_expiry == EXPIRY_REFUSE
 	           ? arena_printf(view->arena, "after %s it is refused as expired", retain)
-	           : arena_printf(view->arena, "after %s it runs again; `unique` prevents a second effect",
-	                          retain);
+	           : arena_printf(view->arena,
+	                          "after %s it runs again; `unique` prevents a second effect", retain);
 }
 
 static const struct {
 	const char *failure;
 	const char *(*behaviour)(const struct view *view);
 } failure_modes[] = {
-	{"duplicate after completion", after_completion},
-	{"duplicate while the first one runs", while_running},
-	{"same key, other payload", other_payload},
-	{"duplicate after a rejection", after_rejection},
-	{"other payload after a rejection", after_rejection_other},
-	{"crash before the commit", crash_before},
-	{"crash after the commit, before the answer", crash_after},
-	{"the commit's answer is lost", commit_lost},
-	{"same fact under a new key", new_key},
-	{"invalid payload", invalid},
-	{"business rejection", rejected},
-	{"server failure", server_failed},
-	{"duplicate after expiry", after_expiry},
+    {"duplicate after completion", after_completion},
+    {"duplicate while the first one runs", while_running},
+    {"same key, other payload", other_payload},
+    {"duplicate after a rejection", after_rejection},
+    {"other payload after a rejection", after_rejection_other},
+    {"crash before the commit", crash_before},
+    {"crash after the commit, before the answer", crash_after},
+    {"the commit's answer is lost", commit_lost},
+    {"same fact under a new key", new_key},
+    {"invalid payload", invalid},
+    {"business rejection", rejected},
+    {"server failure", server_failed},
+    {"duplicate after expiry", after_expiry},
 };
 
 static void add_failures(struct sheet *sheet, const struct view *view)
@@ -366,7 +376,8 @@ static void add_failures(struct sheet *sheet, const struct view *view)
 		                                 {failure_modes[i].behaviour(view), false}});
 }
 
-/* ---- Reconciliation plan ----------------------------------------------------------------------- */
+/* ---- Reconciliation plan -----------------------------------------------------------------------
+ */
 
 static const struct column reconciliation_columns[] = {{"operation", "Operation"},
                                                        {"fact", "Business fact"},
@@ -377,28 +388,27 @@ static const struct column reconciliation_columns[] = {{"operation", "Operation"
 static void add_reconciliation(struct sheet *sheet, const struct view *view)
 {
 	const struct contract *contract = view->contract;
-	sheet_add(sheet, (struct cell[]){
-		{contract->name, false},
-		{contract->fact, false},
-		{joined(view->arena, &contract->covers, ""), inherited(contract, "covers")},
-		{contract->reconciled_by, inherited(contract, "reconciled_by")},
-		{contract->corrected_by, inherited(contract, "corrected_by")}});
+	sheet_add(
+	    sheet,
+	    (struct cell[]){{contract->name, false},
+	                    {contract->fact, false},
+	                    {joined(view->arena, &contract->covers, ""), inherited(contract, "covers")},
+	                    {contract->reconciled_by, inherited(contract, "reconciled_by")},
+	                    {contract->corrected_by, inherited(contract, "corrected_by")}});
 }
 
-/* ---- Runbook outline --------------------------------------------------------------------------- */
+/* ---- Runbook outline ---------------------------------------------------------------------------
+ */
 
-static const struct column runbook_columns[] = {{"operation", "Operation"},
-                                                {"situation", "Situation"},
-                                                {"run", "Run"},
-                                                {"then", "Then"}};
+static const struct column runbook_columns[] = {
+    {"operation", "Operation"}, {"situation", "Situation"}, {"run", "Run"}, {"then", "Then"}};
 
 static void add_step(struct sheet *sheet, const struct view *view, const char *situation,
                      const char *run, const char *then)
 {
-	sheet_add(sheet, (struct cell[]){{view->contract->name, false},
-	                                 {situation, false},
-	                                 {run, false},
-	                                 {then, false}});
+	sheet_add(sheet,
+	          (struct cell[]){
+	              {view->contract->name, false}, {situation, false}, {run, false}, {then, false}});
 }
 
 static void add_runbook(struct sheet *sheet, const struct view *view)
@@ -424,10 +434,10 @@ static void add_runbook(struct sheet *sheet, const struct view *view)
 	         "raise its version; keys in flight are compared under the old one");
 }
 
-/* ---- Sequence diagrams ------------------------------------------------------------------------- */
+/* ---- Sequence diagrams -------------------------------------------------------------------------
+ */
 
-static const struct column diagram_columns[] = {{"operation", "Operation"},
-                                                {"mermaid", "Diagram"}};
+static const struct column diagram_columns[] = {{"operation", "Operation"}, {"mermaid", "Diagram"}};
 
 static void write_diagram(struct str *out, const struct view *view)
 {
@@ -466,9 +476,9 @@ static void add_diagram(struct sheet *sheet, const struct view *view)
 {
 	struct str text = STR_INIT(CELL_BYTES_MAX);
 	write_diagram(&text, view);
-	sheet_add(sheet, (struct cell[]){
-		{view->contract->name, false},
-		{arena_strndup(view->arena, str_text(&text), text.size), false}});
+	sheet_add(sheet,
+	          (struct cell[]){{view->contract->name, false},
+	                          {arena_strndup(view->arena, str_text(&text), text.size), false}});
 	str_release(&text);
 }
 
@@ -481,7 +491,8 @@ static void write_diagrams(struct str *out, const struct sheet *sheet, enum matr
 		str_addf(out, "## %s\n\n", sheet->title);
 	for (const struct sheet_row *row = sheet->first; row; row = row->next) {
 		if (format == MATRIX_MARKDOWN) {
-			str_addf(out, "### %s\n\n```mermaid\n%s```\n\n", row->cells[0].text, row->cells[1].text);
+			str_addf(out, "### %s\n\n```mermaid\n%s```\n\n", row->cells[0].text,
+			         row->cells[1].text);
 			continue;
 		}
 		str_addf(out, "%s\n", row->cells[0].text);
@@ -491,7 +502,8 @@ static void write_diagrams(struct str *out, const struct sheet *sheet, enum matr
 	}
 }
 
-/* ---- All of it --------------------------------------------------------------------------------- */
+/* ---- All of it ---------------------------------------------------------------------------------
+ */
 
 static const struct section {
 	const char *id, *title;
@@ -499,14 +511,14 @@ static const struct section {
 	size_t column_count;
 	void (*add)(struct sheet *sheet, const struct view *view);
 } sections[] = {
-	{"idempotency", "Idempotency matrix", answer_columns, COUNT(answer_columns), add_idempotency},
-	{"retry", "Retry policy", retry_columns, COUNT(retry_columns), add_retry},
-	{"exception_queues", "Exception queues", queue_columns, COUNT(queue_columns), add_queues},
-	{"failure_modes", "Failure modes", failure_columns, COUNT(failure_columns), add_failures},
-	{"reconciliation", "Reconciliation plan", reconciliation_columns,
-	 COUNT(reconciliation_columns), add_reconciliation},
-	{"sequences", "Sequence diagrams", diagram_columns, COUNT(diagram_columns), add_diagram},
-	{"runbook", "Runbook outline", runbook_columns, COUNT(runbook_columns), add_runbook},
+    {"idempotency", "Idempotency matrix", answer_columns, COUNT(answer_columns), add_idempotency},
+    {"retry", "Retry policy", retry_columns, COUNT(retry_columns), add_retry},
+    {"exception_queues", "Exception queues", queue_columns, COUNT(queue_columns), add_queues},
+    {"failure_modes", "Failure modes", failure_columns, COUNT(failure_columns), add_failures},
+    {"reconciliation", "Reconciliation plan", reconciliation_columns, COUNT(reconciliation_columns),
+     add_reconciliation},
+    {"sequences", "Sequence diagrams", diagram_columns, COUNT(diagram_columns), add_diagram},
+    {"runbook", "Runbook outline", runbook_columns, COUNT(runbook_columns), add_runbook},
 };
 
 static bool is_diagram(const struct section *section)
@@ -514,8 +526,8 @@ static bool is_diagram(const struct section *section)
 	return section->columns == diagram_columns;
 }
 
-static void write_section(struct str *out, const struct section *section,
-                          const struct sheet *sheet, enum matrix_format format)
+static void write_section(struct str *out, const struct section *section, const struct sheet *sheet,
+                          enum matrix_format format)
 {
 	if (format == MATRIX_JSON)
 		sheet_write_json(out, sheet);

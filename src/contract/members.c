@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* members.c -- members of a command that have a shape of their own: key, fields, indexes, scripts. */
+/* members.c -- members of a command that have a shape of their own: key, fields, indexes, scripts.
+ */
 #include "base/canon.h"
 #include "base/instant.h"
 #include "base/json.h"
@@ -12,7 +13,8 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 enum { FILE_NAME_MAX = 120, PARAMETER_NAME_MAX = 63, INDEX_NAME_MAX = 127, MAX_CHARS = 1000000 };
 
-/* ---- route, key.from, duplicates.in_progress --------------------------------------------------- */
+/* ---- route, key.from, duplicates.in_progress ---------------------------------------------------
+ */
 
 static void read_route(struct reading *reading, const struct member *member, const char *path,
                        const struct node *node, void *target)
@@ -28,9 +30,10 @@ static void read_route(struct reading *reading, const struct member *member, con
 			return;
 		}
 	}
-	PROBLEM_AT(reading->problems, node,
-	           "%s is `%s`: it must be POST, PUT, PATCH or DELETE and a path, such as POST /payments",
-	           path, text);
+	PROBLEM_AT(
+	    reading->problems, node,
+	    "%s is `%s`: it must be POST, PUT, PATCH or DELETE and a path, such as POST /payments",
+	    path, text);
 }
 
 static void read_key_fields(struct reading *reading, const struct member *member, const char *path,
@@ -63,9 +66,10 @@ static void read_key_from(struct reading *reading, const struct member *member, 
 		           "%s is `event`: that belongs to consumers, which this version does not read yet",
 		           path);
 	else
-		PROBLEM_AT(reading->problems, node,
-		           "%s is `%s`: it must be header, or a list of fields such as [/source, /documentNo]",
-		           path, text);
+		PROBLEM_AT(
+		    reading->problems, node,
+		    "%s is `%s`: it must be header, or a list of fields such as [/source, /documentNo]",
+		    path, text);
 }
 
 static void read_progress(struct reading *reading, const struct member *member, const char *path,
@@ -81,9 +85,10 @@ static void read_progress(struct reading *reading, const struct member *member, 
 	} else if (strcmp(text, "accepted") == 0) {
 		duplicates->in_progress = PROGRESS_ACCEPTED;
 	} else if (strncmp(text, "wait ", 5) != 0 || !duration_read(text + 5, &duplicates->wait_us)) {
-		PROBLEM_AT(reading->problems, node,
-		           "%s is `%s`: it must be answer, accepted, or wait and a duration such as wait 2s",
-		           path, text);
+		PROBLEM_AT(
+		    reading->problems, node,
+		    "%s is `%s`: it must be answer, accepted, or wait and a duration such as wait 2s", path,
+		    text);
 	} else if (duplicates->wait_us > wait_us_max) {
 		PROBLEM_AT(reading->problems, node, "%s is `%s`: a caller waits at most 30s", path, text);
 	} else {
@@ -96,7 +101,8 @@ static void read_progress(struct reading *reading, const struct member *member, 
 /* A plain name, so that a contract can't reach outside its directory. */
 static bool file_name_ok(const char *name)
 {
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+	static const char letters[] =
+	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 	static const char rest[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.$";
 	if (!text_matches(name, letters, rest, FILE_NAME_MAX) || strstr(name, ".."))
 		return false;
@@ -113,23 +119,26 @@ static void read_file(struct reading *reading, const struct member *member, cons
 	if (!file_name_ok(text)) {
 		PROBLEM_AT(reading->problems, node,
 		           "%s is `%s`: it must be the plain name of a file in this directory; only $store "
-		           "is replaced", path, text);
+		           "is replaced",
+		           path, text);
 		return;
 	}
 	struct script_ref *script = arena_alloc(reading->arena, sizeof *script);
 	if (!script)
 		return;
-	*script = (struct script_ref){.path = arena_strdup(reading->arena, path), .file = text,
-	                              .node = node, .next = reading->scripts};
+	*script = (struct script_ref){.path = arena_strdup(reading->arena, path),
+	                              .file = text,
+	                              .node = node,
+	                              .next = reading->scripts};
 	reading->scripts = script;
 	*(const char **)target = text;
 }
 
 static const struct member_type type_file = {
-	"a file in the same directory; $store is sqlite or postgres", read_file};
+    "a file in the same directory; $store is sqlite or postgres", read_file};
 
 static const struct member handler_members[] = {
-	{"sql", &type_file, 0, MEMBER_REQUIRED, "Which script runs?"},
+    {"sql", &type_file, 0, MEMBER_REQUIRED, "Which script runs?"},
 };
 static const struct form handler_form = {NULL, "a handler", handler_members,
                                          COUNT(handler_members)};
@@ -143,18 +152,21 @@ static void read_handler(struct reading *reading, const struct member *member, c
 	}
 	const char *text = member_text(reading, member, path, node);
 	if (text && strcmp(text, "callback") != 0)
-		PROBLEM_AT(reading->problems, node, "%s is `%s`: it must be callback, or { sql: FILE }", path,
-		           text);
+		PROBLEM_AT(reading->problems, node, "%s is `%s`: it must be callback, or { sql: FILE }",
+		           path, text);
 }
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-static const char *const type_names[] = {
-	[FIELD_TEXT] = "text",       [FIELD_INTEGER] = "integer", [FIELD_DECIMAL] = "decimal",
-	[FIELD_BOOLEAN] = "boolean", [FIELD_DATE] = "date",       [FIELD_INSTANT] = "instant",
-	[FIELD_JSON] = "json",       NULL};
-static const char *const class_names[] = {[CLASS_STORE] = "store", [CLASS_REDACT] = "redact",
-                                          [CLASS_ENCRYPT] = "encrypt", [CLASS_OMIT] = "omit", NULL};
+static const char *const type_names[] = {[FIELD_TEXT] = "text",       [FIELD_INTEGER] = "integer",
+                                         [FIELD_DECIMAL] = "decimal", [FIELD_BOOLEAN] = "boolean",
+                                         [FIELD_DATE] = "date",       [FIELD_INSTANT] = "instant",
+                                         [FIELD_JSON] = "json",       NULL};
+static const char *const class_names[] = {[CLASS_STORE] = "store",
+                                          [CLASS_REDACT] = "redact",
+                                          [CLASS_ENCRYPT] = "encrypt",
+                                          [CLASS_OMIT] = "omit",
+                                          NULL};
 
 const char *field_type_name(enum field_type type)
 {
@@ -198,13 +210,13 @@ static const struct {
 	unsigned types;
 	const char *only;
 } field_limits[] = {
-	{"max", BIT(FIELD_TEXT), "text"},
-	{"one_of", BIT(FIELD_TEXT), "text"},
-	{"scale", BIT(FIELD_DECIMAL), "decimals"},
-	{"above", BIT(FIELD_INTEGER) | BIT(FIELD_DECIMAL), "numbers"},
-	{"at_least", BIT(FIELD_INTEGER) | BIT(FIELD_DECIMAL), "numbers"},
-	{"below", BIT(FIELD_INTEGER) | BIT(FIELD_DECIMAL), "numbers"},
-	{"at_most", BIT(FIELD_INTEGER) | BIT(FIELD_DECIMAL), "numbers"},
+    {"max", BIT(FIELD_TEXT), "text"},
+    {"one_of", BIT(FIELD_TEXT), "text"},
+    {"scale", BIT(FIELD_DECIMAL), "decimals"},
+    {"above", BIT(FIELD_INTEGER) | BIT(FIELD_DECIMAL), "numbers"},
+    {"at_least", BIT(FIELD_INTEGER) | BIT(FIELD_DECIMAL), "numbers"},
+    {"below", BIT(FIELD_INTEGER) | BIT(FIELD_DECIMAL), "numbers"},
+    {"at_most", BIT(FIELD_INTEGER) | BIT(FIELD_DECIMAL), "numbers"},
 };
 
 static void check_range(struct reading *reading, const struct contract_field *field,
@@ -218,8 +230,8 @@ static void check_range(struct reading *reading, const struct contract_field *fi
 	if (field->below && field->at_most)
 		PROBLEM_AT(reading->problems, node, "fields.%s has both below and at_most", node->name);
 	if (low && high && decimal_cmp(*low, *high) >= (open ? 0 : 1))
-		PROBLEM_AT(reading->problems, node, "fields.%s allows no value: its bounds exclude each other",
-		           node->name);
+		PROBLEM_AT(reading->problems, node,
+		           "fields.%s allows no value: its bounds exclude each other", node->name);
 }
 
 static void check_limits(struct reading *reading, const struct contract_field *field,
@@ -249,8 +261,8 @@ static const char *parameter_name(struct arena *arena, const char *pointer)
 static void check_name(struct reading *reading, const struct contract_field *fields, size_t count,
                        const struct contract_field *field, const struct node *node)
 {
-	static const char *const built_in[] = {"tenant", "key", "actor", "client", "resource", "now",
-	                                       "command_id", "payload"};
+	static const char *const built_in[] = {"tenant",   "key", "actor",      "client",
+	                                       "resource", "now", "command_id", "payload"};
 	const struct node *as = node_member(node, "as");
 	const struct node *where = as ? as : node;
 	if (!field->name)
@@ -263,12 +275,15 @@ static void check_name(struct reading *reading, const struct contract_field *fie
 		if (strcmp(field->name, built_in[i]) == 0)
 			PROBLEM_AT(reading->problems, where,
 			           "fields.%s would be the parameter `:%s`, which is built in: give it another "
-			           "name with `as`", node->name, field->name);
+			           "name with `as`",
+			           node->name, field->name);
 	for (size_t i = 0; i < count; i++)
 		if (fields[i].name && strcmp(field->name, fields[i].name) == 0)
-			PROBLEM_AT(reading->problems, where,
-			           "fields.%s would be the parameter `:%s`, as %s is: give it another name with "
-			           "`as`", node->name, field->name, fields[i].pointer);
+			PROBLEM_AT(
+			    reading->problems, where,
+			    "fields.%s would be the parameter `:%s`, as %s is: give it another name with "
+			    "`as`",
+			    node->name, field->name, fields[i].pointer);
 }
 
 static void read_field(struct reading *reading, const struct node *node,
@@ -331,7 +346,8 @@ static const char *default_json(struct reading *reading, const char *path, const
 	    json_read(reading->arena, node->text, strlen(node->text), 0, &value, &err)) {
 		PROBLEM_AT(reading->problems, node,
 		           "%s.%s must be JSON in quotes, so that texts and numbers differ: '\"EUR\"' is a "
-		           "text, '1' a number", path, node->name);
+		           "text, '1' a number",
+		           path, node->name);
 		return NULL;
 	}
 	canon_write(&canonical, value);
@@ -347,7 +363,8 @@ static void read_defaults(struct reading *reading, const struct member *member, 
 	struct contract_same *same = target;
 	(void)member;
 	if (node->type != NODE_MAP) {
-		PROBLEM_AT(reading->problems, node, "%s must be a mapping of pointers to JSON values", path);
+		PROBLEM_AT(reading->problems, node, "%s must be a mapping of pointers to JSON values",
+		           path);
 		return;
 	}
 	const struct node **sorted = nodes_by_name(node);
@@ -362,7 +379,7 @@ static void read_defaults(struct reading *reading, const struct member *member, 
 		pointer.type = NODE_MAP; /* the name is what is checked */
 		if (pointer_check(reading, path, &pointer, true))
 			same->defaults[same->default_count++] = (struct contract_default){
-				sorted[i]->name, default_json(reading, path, sorted[i])};
+			    sorted[i]->name, default_json(reading, path, sorted[i])};
 	}
 	free(sorted);
 }
@@ -391,7 +408,8 @@ static void read_unique(struct reading *reading, const struct node *node,
 	if (!text_matches(node->name, LETTERS_, rest, INDEX_NAME_MAX))
 		PROBLEM_AT(reading->problems, node,
 		           "unique.%s is not the name of an index or constraint: a letter or _, then "
-		           "letters, digits, _ and .", node->name);
+		           "letters, digits, _ and .",
+		           node->name);
 	if (node->type != NODE_MAP) {
 		PROBLEM_AT(reading->problems, node,
 		           "unique.%s must be a mapping, such as { on_duplicate: reject }", node->name);
@@ -430,11 +448,11 @@ static void read_uniques(struct reading *reading, const struct member *member, c
 
 const struct member_type type_route = {"a method and a path such as POST /payments", read_route};
 const struct member_type type_key_from = {
-	"header | a list of fields such as [/source, /documentNo]", read_key_from};
+    "header | a list of fields such as [/source, /documentNo]", read_key_from};
 const struct member_type type_progress = {"answer | accepted | wait 2s", read_progress};
 const struct member_type type_handler = {"callback | { sql: FILE }", read_handler};
-const struct member_type type_fields = {
-	"a mapping of pointers such as /amount to fields", read_fields};
+const struct member_type type_fields = {"a mapping of pointers such as /amount to fields",
+                                        read_fields};
 const struct member_type type_defaults = {
-	"a mapping of pointers to JSON in quotes such as /currency: '\"EUR\"'", read_defaults};
+    "a mapping of pointers to JSON in quotes such as /currency: '\"EUR\"'", read_defaults};
 const struct member_type type_unique = {"a mapping of index names to answers", read_uniques};

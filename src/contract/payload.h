@@ -20,8 +20,8 @@ struct sender {
 	const char *tenant, *client, *actor, *resource;
 };
 
-/* A given key: 1..KEY_BYTES_MAX bytes of valid UTF-8 without control characters, not blank at either
- * end. The text says what is wrong. */
+/* A given key: 1..KEY_BYTES_MAX bytes of valid UTF-8 without control characters, not blank at
+ * either end. The text says what is wrong. */
 IBID_CHECK enum ibid_code key_check(const char *key, struct ibid_err *err);
 
 /* A tenant, client, actor or resource: 1..NAME_BYTES_MAX bytes, same rules. `what` names it. */
@@ -29,16 +29,18 @@ IBID_CHECK enum ibid_code name_check(const char *what, const char *name, struct 
 
 /* The command's key: the given one (KEY_HEADER), or the declared fields' values (KEY_FIELDS; a key
  * given as well must then be equal, NULL is the normal case). A missing or null field, one that is
- * an array or object, or nothing but empty texts is IBID_INVALID. Notation does not matter: 1.10 and
- * 1.1 are one key, and so are the notations of one instant (where the field or `same_payload` says
- * that it is one) and, with `nfc`, of one text. */
-IBID_CHECK enum ibid_code key_of(struct arena *arena, const struct contract *contract, const char *tenant,
-                      const char *given, struct json *payload, const char **ret, struct ibid_err *err);
+ * an array or object, or nothing but empty texts is IBID_INVALID. Notation does not matter: 1.10
+ * and 1.1 are one key, and so are the notations of one instant (where the field or `same_payload`
+ * says that it is one) and, with `nfc`, of one text. */
+IBID_CHECK enum ibid_code key_of(struct arena *arena, const struct contract *contract,
+                                 const char *tenant, const char *given, struct json *payload,
+                                 const char **ret, struct ibid_err *err);
 
 /* The scope part of the identity: "" for none, else the declared parts as a canonical JSON object.
  * A declared part that nobody gave is IBID_INVALID and names it. */
 IBID_CHECK enum ibid_code scope_of(struct arena *arena, const struct contract *contract,
-                        const struct sender *sender, const char **ret, struct ibid_err *err);
+                                   const struct sender *sender, const char **ret,
+                                   struct ibid_err *err);
 
 /* SHA-256 of the canonical form of
  *   {"context":{...},"operation":O,"payload":P,"scheme":1,"tenant":T,"version":V}
@@ -46,25 +48,28 @@ IBID_CHECK enum ibid_code scope_of(struct arena *arena, const struct contract *c
  * unordered: in this order) and context holds the declared parts. A declared part that nobody gave,
  * and two members whose names are one text in NFC, are IBID_INVALID. The payload is not changed. */
 IBID_CHECK enum ibid_code fingerprint_of(struct arena *arena, const struct contract *contract,
-                              const struct sender *sender, struct json *payload,
-                              struct sha256 *ret, struct ibid_err *err);
+                                         const struct sender *sender, struct json *payload,
+                                         struct sha256 *ret, struct ibid_err *err);
 
 /* The bytes that fingerprint_of hashes, for `ibid fingerprint --explain`. */
 IBID_CHECK enum ibid_code fingerprint_text(struct arena *arena, const struct contract *contract,
-                                const struct sender *sender, struct json *payload,
-                                const char **ret, size_t *ret_size, struct ibid_err *err);
+                                           const struct sender *sender, struct json *payload,
+                                           const char **ret, size_t *ret_size,
+                                           struct ibid_err *err);
 
 /* ---- Shared by the above --------------------------------------------------------------------- */
 
-/* Append the `parts` (SCOPE_ bits) of the sender as a canonical JSON object, each checked as a name.
- * `place` is the member of the contract that declares them, for the error: "key.scope". */
-IBID_CHECK enum ibid_code sender_add(struct str *out, const struct contract *contract, unsigned parts,
-                          const char *place, const struct sender *sender, struct ibid_err *err);
+/* Append the `parts` (SCOPE_ bits) of the sender as a canonical JSON object, each checked as a
+ * name. `place` is the member of the contract that declares them, for the error: "key.scope". */
+IBID_CHECK enum ibid_code sender_add(struct str *out, const struct contract *contract,
+                                     unsigned parts, const char *place, const struct sender *sender,
+                                     struct ibid_err *err);
 
-/* Put a text (valid UTF-8, NUL bytes allowed) into Unicode NFC. `*text` and `*size` stay as they are
- * when it is in NFC already. More than NFC_MARKS_MAX combining marks in a row are IBID_INVALID. */
+/* Put a text (valid UTF-8, NUL bytes allowed) into Unicode NFC. `*text` and `*size` stay as they
+ * are when it is in NFC already. More than NFC_MARKS_MAX combining marks in a row are IBID_INVALID.
+ */
 IBID_CHECK enum ibid_code text_nfc(struct arena *arena, const char **text, size_t *size,
-                        struct ibid_err *err);
+                                   struct ibid_err *err);
 
 /* IBID_LIMIT when the arena's cap is what stopped a failed allocation, else IBID_NOMEM. */
 enum ibid_code payload_no_memory(const struct arena *arena, struct ibid_err *err);
@@ -87,7 +92,8 @@ struct params {
 /* Check the payload against the declared fields. IBID_OK, or IBID_REJECTED with `*ret_why` saying
  * which members are wrong, each with its pointer, at most ten: "/amount must be above 0; ...". The
  * text never repeats the value of a field whose class is not `store`. */
-IBID_CHECK enum ibid_code fields_check(struct arena *arena, const struct contract *contract, struct json *payload,
-                            struct params *ret, const char **ret_why, struct ibid_err *err);
+IBID_CHECK enum ibid_code fields_check(struct arena *arena, const struct contract *contract,
+                                       struct json *payload, struct params *ret,
+                                       const char **ret_why, struct ibid_err *err);
 
 #endif

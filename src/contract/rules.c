@@ -24,9 +24,11 @@ static const struct node *at(const struct check *check, const char *path)
 	return node ? node : check->root;
 }
 
-#define REFUSE(check, path, ...) PROBLEM_AT((check)->reading->problems, at((check), (path)), __VA_ARGS__)
+#define REFUSE(check, path, ...)                                                                   \
+	PROBLEM_AT((check)->reading->problems, at((check), (path)), __VA_ARGS__)
 
-/* ---- Keys that identify no intent -------------------------------------------------------------- */
+/* ---- Keys that identify no intent --------------------------------------------------------------
+ */
 
 /* Names are compared in lower case without separators. */
 struct weak_part {
@@ -37,32 +39,32 @@ struct weak_part {
 };
 
 static const struct weak_part weak_parts[] = {
-	{"a timestamp alone is not an intent: two legitimate commands may share it and a retry has "
-	 "another",
-	 {"timestamp", "time", "date", "datetime", "now", "ts"},
-	 {"At", "_at", "Time", "_time", "Timestamp", "_timestamp", "Date", "_date"},
-	 BIT(FIELD_DATE) | BIT(FIELD_INSTANT)},
-	{"a user alone is not an intent: the same user may want two things",
-	 {"user", "userid", "username", "actor", "actorid", "login", "loginname", "requester",
-	  "requesterid", "createdby", "requestedby", "submittedby"},
-	 {0},
-	 0},
-	{"an offset alone is not an intent: it is a place in one log, and the same message sent again "
-	 "has another",
-	 {"offset", "messageoffset", "brokeroffset", "kafkaoffset", "partition", "position"},
-	 {"Offset", "_offset"},
-	 0},
-	{"a session alone is not an intent: one session sends many commands, and a retry may come from "
-	 "the next",
-	 {"session", "sessionid", "sid", "connection", "connectionid"},
-	 {0},
-	 0},
-	{"a hash of the body alone is not an intent: two legitimate commands may say the same, and a "
-	 "key that changes with the body finds no conflict",
-	 {"hash", "payloadhash", "bodyhash", "requesthash", "contenthash", "rowhash", "sha1", "sha256",
-	  "sha512", "md5", "digest", "checksum", "fingerprint"},
-	 {"Hash", "_hash", "Digest", "_digest", "Checksum", "_checksum", "Fingerprint", "_fingerprint"},
-	 0},
+    {"a timestamp alone is not an intent: two legitimate commands may share it and a retry has "
+     "another",
+     {"timestamp", "time", "date", "datetime", "now", "ts"},
+     {"At", "_at", "Time", "_time", "Timestamp", "_timestamp", "Date", "_date"},
+     BIT(FIELD_DATE) | BIT(FIELD_INSTANT)},
+    {"a user alone is not an intent: the same user may want two things",
+     {"user", "userid", "username", "actor", "actorid", "login", "loginname", "requester",
+      "requesterid", "createdby", "requestedby", "submittedby"},
+     {0},
+     0},
+    {"an offset alone is not an intent: it is a place in one log, and the same message sent again "
+     "has another",
+     {"offset", "messageoffset", "brokeroffset", "kafkaoffset", "partition", "position"},
+     {"Offset", "_offset"},
+     0},
+    {"a session alone is not an intent: one session sends many commands, and a retry may come from "
+     "the next",
+     {"session", "sessionid", "sid", "connection", "connectionid"},
+     {0},
+     0},
+    {"a hash of the body alone is not an intent: two legitimate commands may say the same, and a "
+     "key that changes with the body finds no conflict",
+     {"hash", "payloadhash", "bodyhash", "requesthash", "contenthash", "rowhash", "sha1", "sha256",
+      "sha512", "md5", "digest", "checksum", "fingerprint"},
+     {"Hash", "_hash", "Digest", "_digest", "Checksum", "_checksum", "Fingerprint", "_fingerprint"},
+     0},
 };
 
 static bool name_listed(const struct weak_part *part, const char *name)
@@ -126,11 +128,11 @@ static void key_field_is_usable(const struct check *check, const char *pointer)
 	if (!field)
 		REFUSE(check, "key.from", "key.from names %s, which is not a declared field", pointer);
 	else if (!field->required)
-		REFUSE(check, "key.from", "key.from names %s, which is not required: a key can't miss a part",
-		       pointer);
+		REFUSE(check, "key.from",
+		       "key.from names %s, which is not required: a key can't miss a part", pointer);
 	else if (field->type == FIELD_JSON)
-		REFUSE(check, "key.from", "key.from names %s, which is json: a key is made of single values",
-		       pointer);
+		REFUSE(check, "key.from",
+		       "key.from names %s, which is json: a key is made of single values", pointer);
 	else if (field->class != CLASS_STORE && check->contract->key.form == KEY_FORM_TEXT)
 		REFUSE(check, "key.from",
 		       "key.from names %s, whose value may not be kept as it is: `form: uuid` hides it",
@@ -155,12 +157,12 @@ static void key_form_has_fields(const struct check *check)
 		       from->text);
 }
 
-/* ---- Guards and retention ---------------------------------------------------------------------- */
+/* ---- Guards and retention ----------------------------------------------------------------------
+ */
 
 static void running_again_is_protected(const struct check *check)
 {
-	if (check->contract->key.after_expiry == EXPIRY_RUN_AGAIN &&
-	    !form_find(check->root, "unique"))
+	if (check->contract->key.after_expiry == EXPIRY_RUN_AGAIN && !form_find(check->root, "unique"))
 		REFUSE(check, "key.after_expiry",
 		       "key.after_expiry is run-again, but no `unique` protects the fact once the key is "
 		       "forgotten");
@@ -170,10 +172,12 @@ static void strategy_has_what_it_needs(const struct check *check)
 {
 	enum contract_strategy strategy = check->contract->strategy;
 	if (strategy == STRATEGY_UNIQUE && !form_find(check->root, "unique"))
-		REFUSE(check, "strategy", "strategy is unique, but no `unique` names the index that enforces it");
-	if (strategy == STRATEGY_INBOX)
 		REFUSE(check, "strategy",
-		       "strategy is inbox: that belongs to consumers, which this version does not read yet");
+		       "strategy is unique, but no `unique` names the index that enforces it");
+	if (strategy == STRATEGY_INBOX)
+		REFUSE(
+		    check, "strategy",
+		    "strategy is inbox: that belongs to consumers, which this version does not read yet");
 }
 
 static void evidence_outlives_the_key(const struct check *check)
@@ -184,7 +188,8 @@ static void evidence_outlives_the_key(const struct check *check)
 		       "audit.retain is shorter than key.retain: evidence must outlive the key");
 }
 
-/* ---- Pointers and fields ----------------------------------------------------------------------- */
+/* ---- Pointers and fields -----------------------------------------------------------------------
+ */
 
 static void nothing_is_ignored_and_only(const struct check *check)
 {
@@ -193,7 +198,8 @@ static void nothing_is_ignored_and_only(const struct check *check)
 		for (size_t j = 0; j < same->only.count; j++)
 			if (strcmp(same->ignore.items[i], same->only.items[j]) == 0)
 				REFUSE(check, "same_payload.ignore",
-				       "same_payload.ignore and same_payload.only both name %s", same->only.items[j]);
+				       "same_payload.ignore and same_payload.only both name %s",
+				       same->only.items[j]);
 }
 
 static void listed_types_fit(const struct check *check, const char *path, const struct texts *texts,
@@ -246,10 +252,10 @@ void command_check_rules(struct reading *reading, const struct contract *contrac
                          const struct node *root)
 {
 	static void (*const rules[])(const struct check *) = {
-		key_identifies_an_intent,     key_fields_are_declared,     key_form_has_fields,
-		running_again_is_protected,   strategy_has_what_it_needs,  evidence_outlives_the_key,
-		nothing_is_ignored_and_only,  same_payload_fits_the_fields, contended_rows_are_declared,
-		fields_do_not_nest,
+	    key_identifies_an_intent,    key_fields_are_declared,      key_form_has_fields,
+	    running_again_is_protected,  strategy_has_what_it_needs,   evidence_outlives_the_key,
+	    nothing_is_ignored_and_only, same_payload_fits_the_fields, contended_rows_are_declared,
+	    fields_do_not_nest,
 	};
 	struct check check = {reading, contract, root};
 	for (size_t i = 0; i < COUNT(rules); i++)

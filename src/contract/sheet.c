@@ -7,7 +7,7 @@
 enum {
 	WIDTH_MAX = 100,
 	COLUMNS_MAX = 24,
-	GRID_COLUMNS_MAX = 6,  /* more do not fit side by side */
+	GRID_COLUMNS_MAX = 6, /* more do not fit side by side */
 	COLUMN_WIDTH_MIN = 10,
 	GAP = 2,
 };
@@ -15,8 +15,8 @@ enum {
 void sheet_init(struct sheet *sheet, struct arena *arena, const char *id, const char *title,
                 const struct column *columns, size_t column_count)
 {
-	*sheet = (struct sheet){.arena = arena, .id = id, .title = title, .columns = columns,
-	                        .column_count = column_count};
+	*sheet = (struct sheet){
+	    .arena = arena, .id = id, .title = title, .columns = columns, .column_count = column_count};
 	sheet->end = &sheet->first;
 }
 

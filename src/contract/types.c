@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOWER_    "abcdefghijklmnopqrstuvwxyz"
-#define UPPER_    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-#define DIGITS_   "0123456789"
+#define LOWER_  "abcdefghijklmnopqrstuvwxyz"
+#define UPPER_  "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define DIGITS_ "0123456789"
 const char LOWER[] = LOWER_;
 const char LETTERS_[] = LOWER_ UPPER_ "_";
 const char LETTERS_DIGITS_[] = LOWER_ UPPER_ DIGITS_ "_";
@@ -93,8 +93,8 @@ bool pointer_check(struct reading *reading, const char *path, const struct node 
 	for (const char *at = star ? NULL : strstr(text, "/*"); at; at = strstr(at + 1, "/*")) {
 		if (at[2] != '\0' && at[2] != '/')
 			continue;
-		PROBLEM_AT(reading->problems, node, "%s: `%s` must be one member; `*` is not read here", path,
-		           text);
+		PROBLEM_AT(reading->problems, node, "%s: `%s` must be one member; `*` is not read here",
+		           path, text);
 		return false;
 	}
 	return true;
@@ -120,8 +120,8 @@ static void read_name(struct reading *reading, const struct member *member, cons
 		*(const char **)target = text;
 	else
 		PROBLEM_AT(reading->problems, node,
-		           "%s is `%s`: a name has 1 to %d of a-z, 0-9 and -, and begins with a letter", path,
-		           text, NAME_CHARS_MAX);
+		           "%s is `%s`: a name has 1 to %d of a-z, 0-9 and -, and begins with a letter",
+		           path, text, NAME_CHARS_MAX);
 }
 
 static bool number_ok(struct reading *reading, const struct member *member, const char *path,
@@ -134,8 +134,9 @@ static bool number_ok(struct reading *reading, const struct member *member, cons
 	             (text[0] != '0' || text[1] == '\0');
 	int64_t value = whole ? strtoll(text, NULL, 10) : -1;
 	if (!whole || value < member->min || value > member->max) {
-		PROBLEM_AT(reading->problems, node, "%s is `%s`: it must be a whole number from %lld to %lld",
-		           path, text, (long long)member->min, (long long)member->max);
+		PROBLEM_AT(reading->problems, node,
+		           "%s is `%s`: it must be a whole number from %lld to %lld", path, text,
+		           (long long)member->min, (long long)member->max);
 		return false;
 	}
 	*ret = value;
@@ -185,7 +186,8 @@ static void read_duration(struct reading *reading, const struct member *member, 
 		return;
 	if (!duration_read(text, &us))
 		PROBLEM_AT(reading->problems, node,
-		           "%s is `%s`: it must be a duration such as 30d (ms, s, m, h, d, w, y)", path, text);
+		           "%s is `%s`: it must be a duration such as 30d (ms, s, m, h, d, w, y)", path,
+		           text);
 	else if (us > DURATION_US_MAX)
 		PROBLEM_AT(reading->problems, node, "%s is `%s`: more than 100y can't be promised", path,
 		           text);
@@ -231,7 +233,8 @@ static void read_flag(struct reading *reading, const struct member *member, cons
 }
 
 /* Enums without negative values are unsigned, as wide as int, with every compiler we build with. */
-_Static_assert(sizeof(enum contract_strategy) == sizeof(unsigned), "choices are stored as unsigned");
+_Static_assert(sizeof(enum contract_strategy) == sizeof(unsigned),
+               "choices are stored as unsigned");
 
 static void read_choice(struct reading *reading, const struct member *member, const char *path,
                         const struct node *node, void *target)
@@ -241,16 +244,16 @@ static void read_choice(struct reading *reading, const struct member *member, co
 		*(unsigned *)target = (unsigned)index;
 }
 
-static void read_choice_flag(struct reading *reading, const struct member *member,
-                             const char *path, const struct node *node, void *target)
+static void read_choice_flag(struct reading *reading, const struct member *member, const char *path,
+                             const struct node *node, void *target)
 {
 	int index = choice_of(reading, member, path, node);
 	if (index >= 0)
 		*(bool *)target = index == 1;
 }
 
-static void read_choice_name(struct reading *reading, const struct member *member,
-                             const char *path, const struct node *node, void *target)
+static void read_choice_name(struct reading *reading, const struct member *member, const char *path,
+                             const struct node *node, void *target)
 {
 	int index = choice_of(reading, member, path, node);
 	if (index >= 0)
@@ -304,9 +307,10 @@ static void read_events(struct reading *reading, const struct member *member, co
 	for (size_t i = 0; i < texts.count; i++)
 		if (!text_matches(texts.items[i], LOWER_ UPPER_, LOWER_ UPPER_ DIGITS_ "._-",
 		                  EVENT_CHARS_MAX))
-			PROBLEM_AT(reading->problems, node,
-			           "%s: `%s` is not an event type: a letter, then letters, digits, `.`, `_`, `-`",
-			           path, texts.items[i]);
+			PROBLEM_AT(
+			    reading->problems, node,
+			    "%s: `%s` is not an event type: a letter, then letters, digits, `.`, `_`, `-`",
+			    path, texts.items[i]);
 	*(struct texts *)target = texts;
 }
 

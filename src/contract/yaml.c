@@ -90,10 +90,11 @@ static enum ibid_code check_marks(struct reader *reader, int line, const yaml_ch
 	if (anchor)
 		return fail(reader, IBID_INVALID, line,
 		            "the anchor `&%s` is not read here: write the answer out, or put it into "
-		            "defaults.yaml", (const char *)anchor);
+		            "defaults.yaml",
+		            (const char *)anchor);
 	if (tag)
-		return fail(reader, IBID_INVALID, line, "the tag `%s` is not read here: every value is text",
-		            (const char *)tag);
+		return fail(reader, IBID_INVALID, line,
+		            "the tag `%s` is not read here: every value is text", (const char *)tag);
 	return IBID_OK;
 }
 
@@ -105,7 +106,8 @@ static enum ibid_code check_event(struct reader *reader, const yaml_event_t *eve
 	case YAML_ALIAS_EVENT:
 		return fail(reader, IBID_INVALID, line,
 		            "the alias `*%s` is not read here: write the answer out, or put it into "
-		            "defaults.yaml", (const char *)event->data.alias.anchor);
+		            "defaults.yaml",
+		            (const char *)event->data.alias.anchor);
 	case YAML_SCALAR_EVENT:
 		if (!text_is_plain(event->data.scalar.value, event->data.scalar.length))
 			return fail(reader, IBID_INVALID, line, "a value holds an invisible control character");
@@ -120,8 +122,7 @@ static enum ibid_code check_event(struct reader *reader, const yaml_event_t *eve
 			                   event->data.sequence_start.tag);
 		return check_marks(reader, line, event->data.mapping_start.anchor,
 		                   event->data.mapping_start.tag);
-	default:
-		return IBID_OK;
+	default: return IBID_OK;
 	}
 }
 
@@ -236,9 +237,11 @@ static enum ibid_code read_node(struct reader *reader, yaml_event_t *event, int 
 	enum ibid_code code = check_event(reader, event, depth);
 	if (code)
 		goto out;
-	node = node_new(reader, type == YAML_SCALAR_EVENT           ? NODE_TEXT
-	                        : type == YAML_SEQUENCE_START_EVENT ? NODE_LIST
-	                                                            : NODE_MAP, line);
+	node = node_new(reader,
+	                type == YAML_SCALAR_EVENT           ? NODE_TEXT
+	                : type == YAML_SEQUENCE_START_EVENT ? NODE_LIST
+	                                                    : NODE_MAP,
+	                line);
 	if (node && type == YAML_SCALAR_EVENT)
 		node->text = arena_strndup(reader->arena, (const char *)event->data.scalar.value,
 		                           event->data.scalar.length);
@@ -269,12 +272,8 @@ static enum ibid_code next_content(struct reader *reader, yaml_event_t *ret, boo
 			return IBID_OK;
 		case YAML_STREAM_START_EVENT:
 		case YAML_DOCUMENT_START_EVENT:
-		case YAML_DOCUMENT_END_EVENT:
-			yaml_event_delete(ret);
-			break;
-		default:
-			*ret_end = false;
-			return IBID_OK;
+		case YAML_DOCUMENT_END_EVENT: yaml_event_delete(ret); break;
+		default: *ret_end = false; return IBID_OK;
 		}
 	}
 }
@@ -309,7 +308,7 @@ enum ibid_code yaml_read(struct arena *arena, const char *file, const char *byte
                          size_t bytes_max, struct node **ret, struct yaml_error *ret_error)
 {
 	struct reader reader = {
-		.arena = arena, .file = file, .bytes = bytes, .size = size, .error = ret_error};
+	    .arena = arena, .file = file, .bytes = bytes, .size = size, .error = ret_error};
 	if (bytes_max == 0)
 		bytes_max = YAML_BYTES_MAX;
 	if (size > bytes_max)

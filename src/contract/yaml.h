@@ -23,11 +23,11 @@ enum {
  * UTF-8 without control characters other than tab and newline, and without NUL. */
 struct node {
 	enum node_type type;
-	const char *text;  /* NODE_TEXT; never NULL then, "" when nothing was written */
-	const char *name;  /* when the parent is a mapping, else NULL */
-	const char *file;  /* as given to yaml_read */
-	int line;          /* of the name where there is one, else of the value; from 1 */
-	size_t count;      /* of children */
+	const char *text; /* NODE_TEXT; never NULL then, "" when nothing was written */
+	const char *name; /* when the parent is a mapping, else NULL */
+	const char *file; /* as given to yaml_read */
+	int line;         /* of the name where there is one, else of the value; from 1 */
+	size_t count;     /* of children */
 	struct node *child, *next;
 };
 

@@ -106,12 +106,17 @@ void bed_open_empty(struct bed *bed, const char *fixture)
 	database_url(bed->url, sizeof bed->url, bed->database);
 }
 
-void bed_open(struct bed *bed, const char *fixture)
+void bed_init(const struct bed *bed)
 {
 	struct ibid_err err = {0};
-	bed_open_empty(bed, fixture);
 	if (ibid_init(IBID_OPTIONS(.store = bed->url, .contracts = bed->contracts), &err))
 		fail_msg("ibid_init: %s", err.text);
+}
+
+void bed_open(struct bed *bed, const char *fixture)
+{
+	bed_open_empty(bed, fixture);
+	bed_init(bed);
 }
 
 void bed_close(struct bed *bed)
@@ -210,6 +215,38 @@ void bed_write(const struct bed *bed, const char *name, const char *text)
 	assert_non_null(file);
 	assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
 	assert_int_equal(fclose(file), 0);
+}
+
+void bed_replace(const struct bed *bed, const char *name, const char *from, const char *to)
+{
+	char path[512], text[16384], changed[16384];
+	snprintf(path, sizeof path, "%s/%s", bed->contracts, name);
+	FILE *file = fopen(path, "rb");
+	assert_non_null(file);
+	size_t size = fread(text, 1, sizeof text - 1, file);
+	text[size] = '\0';
+	fclose(file);
+	char *at = strstr(text, from);
+	assert_non_null(at);
+	snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+	bed_write(bed, name, changed);
+}
+
+void bed_keep_contracts(const struct bed *bed, const char *const *names)
+{
+	DIR *dir = opendir(bed->contracts);
+	char path[512];
+	assert_non_null(dir);
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		const char *dot = strrchr(entry->d_name, '.');
+		bool keep = !dot || strcmp(dot, ".yaml") != 0 || strcmp(entry->d_name, "defaults.yaml") == 0;
+		for (size_t i = 0; names[i]; i++)
+			keep = keep || strcmp(entry->d_name, names[i]) == 0;
+		snprintf(path, sizeof path, "%s/%s", bed->contracts, entry->d_name);
+		if (!keep)
+			assert_int_equal(unlink(path), 0);
+	}
+	closedir(dir);
 }
 
 struct ibid_result *bed_submit(struct ibid *ibid, const char *operation, const char *key,

@@ -44,6 +44,12 @@ int64_t bed_number(const struct bed *bed, const char *format, ...)
 /* Write a file of the bed's contracts directory. */
 void bed_write(const struct bed *bed, const char *name, const char *text);
 
+/* Change a text that stands once in a file of the contracts directory. */
+void bed_replace(const struct bed *bed, const char *name, const char *from, const char *to);
+/* Remove every contract but those listed (NULL ends the list). */
+void bed_keep_contracts(const struct bed *bed, const char *const *names);
+void bed_init(const struct bed *bed); /* ibid_init */
+
 /* ---- Submitting ---- */
 
 /* tenant t, client c; fails the test on an error. The caller frees the result. */

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_contract.c -- what a contract file may say, and what it is told when it says something else. */
+/* test_contract.c -- what a contract file may say, and what it is told when it says something else.
+ */
 #include "contracts.h"
 
 #include "base/instant.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
+
+#ifndef SOURCE_ROOT
+#define SOURCE_ROOT "." /* run from the top of the source tree */
+#endif
 
 /* A directory, what loading it gave, and everything freed at the end. */
 struct loaded {
@@ -40,9 +44,10 @@ static void load_mutant2(struct loaded *loaded, int line, const char *text, int 
 {
 	struct str out = STR_INIT(MUTANT_BYTES_MAX);
 	for (size_t i = 0; i < COUNT(good_lines); i++)
-		str_addf(&out, "%s\n", (int)i + 1 == line     ? text
-		                       : (int)i + 1 == second ? second_text
-		                                              : good_lines[i]);
+		str_addf(&out, "%s\n",
+		         (int)i + 1 == line     ? text
+		         : (int)i + 1 == second ? second_text
+		                                : good_lines[i]);
 	dir_open(loaded->dir);
 	dir_write(loaded->dir, "create-payment.yaml", str_text(&out));
 	str_release(&out);
@@ -121,7 +126,8 @@ static void fields_become_typed_parameters_sorted_by_pointer(void **state)
 {
 	(void)state;
 	struct loaded loaded;
-	load_mutant(&loaded, 18, "  /a/documentNo: { type: integer, at_least: -1, at_most: 9, as: no_ }");
+	load_mutant(&loaded, 18,
+	            "  /a/documentNo: { type: integer, at_least: -1, at_most: 9, as: no_ }");
 	const struct contract *contract = only_contract(&loaded);
 	assert_int_equal(contract->field_count, 5);
 	const struct contract_field *field = contract->fields;
@@ -159,7 +165,8 @@ static void keys_may_be_made_of_fields_in_a_declared_scope(void **state)
 	assert_int_equal(only_contract(&loaded)->key.scope, 0);
 	loaded_close(&loaded);
 	load_mutant(&loaded, 10, "  scope: [resource, client, actor]");
-	assert_int_equal(only_contract(&loaded)->key.scope, SCOPE_CLIENT | SCOPE_ACTOR | SCOPE_RESOURCE);
+	assert_int_equal(only_contract(&loaded)->key.scope,
+	                 SCOPE_CLIENT | SCOPE_ACTOR | SCOPE_RESOURCE);
 	loaded_close(&loaded);
 }
 
@@ -167,8 +174,9 @@ static void optional_answers_about_the_same_payload_are_read(void **state)
 {
 	(void)state;
 	struct loaded loaded;
-	load_mutant(&loaded, 22, "  defaults: { /currency: '\"EUR\"', /count: ' 1.0 ', /tags: '[]' }\n  nfc: yes\n"
-	                         "  only: [/lines/*/sku]");
+	load_mutant(&loaded, 22,
+	            "  defaults: { /currency: '\"EUR\"', /count: ' 1.0 ', /tags: '[]' }\n  nfc: yes\n"
+	            "  only: [/lines/*/sku]");
 	const struct contract_same *same = &only_contract(&loaded)->same;
 	assert_true(same->nfc);
 	assert_int_equal(same->default_count, 3);
@@ -218,53 +226,63 @@ static void a_callback_needs_no_script(void **state)
 	loaded_close(&loaded);
 }
 
-/* ---- A01: an open question is asked ------------------------------------------------------------ */
+/* ---- A01: an open question is asked ------------------------------------------------------------
+ */
 
 /* Line to delete, line where it is missed, what is missing. */
 static const struct {
 	int line, missed_at;
 	const char *path, *question;
 } answers[] = {
-	{2, 1, "version", "Which version of this contract is it? (a whole number; from 1 to 1000000, a new one "
-	                  "for every change of meaning)"},
-	{3, 1, "fact", "What becomes true in the business when it succeeds? (one line of text)"},
-	{4, 1, "owner", "Which team is the source of truth for the fact and works on its exceptions? (a name such "
-	                "as create-payment)"},
-	{5, 1, "strategy", "What makes a repetition harmless? (natural | set-once | unique | key | inbox | version "
-	                   "| commutative | external | none)"},
-	{8, 7, "key.from", "What identifies the intent, the same on every retry and different for every new intent? "
-	                   "(header | a list of fields such as [/source, /documentNo])"},
-	{9, 7, "key.generated_by", "Who makes the key, before the first attempt? (a name such as create-payment)"},
-	{10, 7, "key.scope", "Within what is the key unique? (a list, may be empty, of: client | actor | resource; "
-	                     "tenant and operation are always in)"},
-	{11, 7, "key.retain", "How long must a duplicate be recognised? (a duration such as 30d; longer than any "
-	                      "client or partner may retry)"},
-	{12, 7, "key.after_expiry", "What happens to a duplicate that comes after the key was forgotten? (refuse | "
-	                            "run-again; run-again only where `unique` protects)"},
-	{19, 1, "unknown_fields", NULL},
-	{24, 20, "same_payload.context", NULL},
-	{26, 25, "duplicates.completed", "What does a duplicate of a completed command get? (replay)"},
-	{27, 25, "duplicates.rejected", NULL},
-	{28, 25, "duplicates.rejected_other_payload", NULL},
-	{29, 25, "duplicates.in_progress", "What does a duplicate get while the first one is still running? (answer "
-	                                   "| accepted | wait 2s)"},
-	{30, 25, "duplicates.other_payload", NULL},
-	{32, 31, "duplicates.by_source.client", NULL},
-	{33, 31, "duplicates.by_source.service", NULL},
-	{34, 31, "duplicates.by_source.broker", NULL},
-	{35, 31, "duplicates.by_source.replay", NULL},
-	{36, 31, "duplicates.by_source.human", NULL},
-	{37, 25, "duplicates.evidence", NULL},
-	{39, 38, "failures.validation", NULL},
-	{40, 38, "failures.business", NULL},
-	{41, 38, "failures.server", NULL},
-	{43, 42, "answer.store", NULL},
-	{45, 44, "audit.retain", NULL},
-	{49, 1, "emits", NULL},
-	{50, 1, "covers", "Which side effects does the key cover? (a list of texts; at least one)"},
-	{51, 1, "reconciled_by", NULL},
-	{52, 1, "corrected_by", NULL},
-	{53, 1, "handler", "What runs? (callback | { sql: FILE })"},
+    {2, 1, "version",
+     "Which version of this contract is it? (a whole number; from 1 to 1000000, a new one "
+     "for every change of meaning)"},
+    {3, 1, "fact", "What becomes true in the business when it succeeds? (one line of text)"},
+    {4, 1, "owner",
+     "Which team is the source of truth for the fact and works on its exceptions? (a name such "
+     "as create-payment)"},
+    {5, 1, "strategy",
+     "What makes a repetition harmless? (natural | set-once | unique | key | inbox | version "
+     "| commutative | external | none)"},
+    {8, 7, "key.from",
+     "What identifies the intent, the same on every retry and different for every new intent? "
+     "(header | a list of fields such as [/source, /documentNo])"},
+    {9, 7, "key.generated_by",
+     "Who makes the key, before the first attempt? (a name such as create-payment)"},
+    {10, 7, "key.scope",
+     "Within what is the key unique? (a list, may be empty, of: client | actor | resource; "
+     "tenant and operation are always in)"},
+    {11, 7, "key.retain",
+     "How long must a duplicate be recognised? (a duration such as 30d; longer than any "
+     "client or partner may retry)"},
+    {12, 7, "key.after_expiry",
+     "What happens to a duplicate that comes after the key was forgotten? (refuse | "
+     "run-again; run-again only where `unique` protects)"},
+    {19, 1, "unknown_fields", NULL},
+    {24, 20, "same_payload.context", NULL},
+    {26, 25, "duplicates.completed", "What does a duplicate of a completed command get? (replay)"},
+    {27, 25, "duplicates.rejected", NULL},
+    {28, 25, "duplicates.rejected_other_payload", NULL},
+    {29, 25, "duplicates.in_progress",
+     "What does a duplicate get while the first one is still running? (answer "
+     "| accepted | wait 2s)"},
+    {30, 25, "duplicates.other_payload", NULL},
+    {32, 31, "duplicates.by_source.client", NULL},
+    {33, 31, "duplicates.by_source.service", NULL},
+    {34, 31, "duplicates.by_source.broker", NULL},
+    {35, 31, "duplicates.by_source.replay", NULL},
+    {36, 31, "duplicates.by_source.human", NULL},
+    {37, 25, "duplicates.evidence", NULL},
+    {39, 38, "failures.validation", NULL},
+    {40, 38, "failures.business", NULL},
+    {41, 38, "failures.server", NULL},
+    {43, 42, "answer.store", NULL},
+    {45, 44, "audit.retain", NULL},
+    {49, 1, "emits", NULL},
+    {50, 1, "covers", "Which side effects does the key cover? (a list of texts; at least one)"},
+    {51, 1, "reconciled_by", NULL},
+    {52, 1, "corrected_by", NULL},
+    {53, 1, "handler", "What runs? (callback | { sql: FILE })"},
 };
 
 static void every_answer_left_open_is_asked_for_at_its_place(void **state)
@@ -301,10 +319,12 @@ static void no_required_answer_is_left_out_of_that_test(void **state)
 	(void)state;
 	struct str reference = STR_INIT(1 << 20);
 	contract_reference(&reference);
-	char *command = strndup(str_text(&reference), (size_t)(strstr(str_text(&reference), "### A field") -
-	                                                       str_text(&reference)));
+	char *command = strndup(
+	    str_text(&reference),
+	    (size_t)(strstr(str_text(&reference), "### A field") - str_text(&reference)));
 	assert_non_null(command);
-	assert_int_equal(occurrences(command, "| yes"), COUNT(answers) + 1); /* and `command` itself */
+	assert_int_equal(occurrences(command, "| yes |") + occurrences(command, "| yes, own |"),
+	                 COUNT(answers) + 1); /* and `command` itself */
 	free(command);
 	str_release(&reference);
 }
@@ -317,7 +337,8 @@ static void the_problem_is_told_as_file_line_text_and_question(void **state)
 	load_mutant(&loaded, 11, NULL);
 	snprintf(expected, sizeof expected,
 	         "%s/create-payment.yaml:7: key.retain is missing\n"
-	         "  How long must a duplicate be recognised? (a duration such as 30d; longer than any client "
+	         "  How long must a duplicate be recognised? (a duration such as 30d; longer than any "
+	         "client "
 	         "or partner may retry)",
 	         loaded.dir);
 	assert_int_equal(loaded.code, IBID_CONTRACT);
@@ -340,12 +361,12 @@ static void all_problems_of_all_files_are_told_at_once(void **state)
 	assert_non_null(find_problem(loaded.contracts, "duplicates.by_source.human is missing"));
 	assert_non_null(find_problem(loaded.contracts,
 	                             "versoin is not a member of a command; did you mean `version`?"));
-	assert_non_null(find_problem(loaded.contracts,
-	                             "command is `B`: a name has 1 to 63 of a-z, 0-9 and -, and begins with "
-	                             "a letter"));
+	assert_non_null(find_problem(
+	    loaded.contracts, "command is `B`: a name has 1 to 63 of a-z, 0-9 and -, and begins with "
+	                      "a letter"));
 	assert_int_equal(contracts_count(loaded.contracts), 1);
-	const struct contract_problem *last =
-		contracts_problem(loaded.contracts, contracts_problem_count(loaded.contracts) - 1);
+	const struct contract_problem *last = contracts_problem(
+	    loaded.contracts, contracts_problem_count(loaded.contracts) - 1);
 	assert_non_null(strstr(last->file, "/c.yaml"));
 	assert_non_null(strstr(last->text, "this is not YAML"));
 	assert_non_null(strstr(loaded.err.text, " more)"));
@@ -371,7 +392,8 @@ static void the_list_of_problems_ends_at_two_hundred_and_says_so(void **state)
 	loaded_close(&loaded);
 }
 
-/* ---- Wrong answers ----------------------------------------------------------------------------- */
+/* ---- Wrong answers -----------------------------------------------------------------------------
+ */
 
 /* Replace a line (NULL deletes it) and be told, at a line. */
 struct mutation {
@@ -394,22 +416,23 @@ static void expect_problems(const struct mutation *mutations, size_t count)
 static void a_file_that_two_readers_could_take_differently_is_refused(void **state)
 {
 	static const struct mutation mutations[] = {
-		{4, "owner: &o payments", 4,
-		 "the anchor `&o` is not read here: write the answer out, or put it into defaults.yaml"},
-		{4, "owner: *o", 4,
-		 "the alias `*o` is not read here: write the answer out, or put it into defaults.yaml"},
-		{20, "same_payload:\n  <<: { nfc: yes }", 21,
-		 "the merge key `<<` is not read here: write the answers out, or put them into defaults.yaml"},
-		{2, "version: !!int 1", 2,
-		 "the tag `tag:yaml.org,2002:int` is not read here: every value is text"},
-		{49, "emits: ! [A]", 49, "the tag `!` is not read here: every value is text"},
-		{5, "strategy: key\nowner: treasury", 6, "`owner` is given twice, first in line 4"},
-		{53, "handler: callback\n---\ncommand: b", 55,
-		 "a second document begins here: one file holds one contract"},
-		{53, "handler: callback\n? [a]\n: b", 54, "a member's name must be plain text"},
-		{4, "owner: \"a\\u200b\\x07\"", 4, "a value holds an invisible control character"},
-		{4, "owner: \"a\\0b\"", 4, "a value holds an invisible control character"},
-		{4, "owner: \"a\\L\"", 4, "a value holds an invisible control character"},
+	    {4, "owner: &o payments", 4,
+	     "the anchor `&o` is not read here: write the answer out, or put it into defaults.yaml"},
+	    {4, "owner: *o", 4,
+	     "the alias `*o` is not read here: write the answer out, or put it into defaults.yaml"},
+	    {20, "same_payload:\n  <<: { nfc: yes }", 21,
+	     "the merge key `<<` is not read here: write the answers out, or put them into "
+	     "defaults.yaml"},
+	    {2, "version: !!int 1", 2,
+	     "the tag `tag:yaml.org,2002:int` is not read here: every value is text"},
+	    {49, "emits: ! [A]", 49, "the tag `!` is not read here: every value is text"},
+	    {5, "strategy: key\nowner: treasury", 6, "`owner` is given twice, first in line 4"},
+	    {53, "handler: callback\n---\ncommand: b", 55,
+	     "a second document begins here: one file holds one contract"},
+	    {53, "handler: callback\n? [a]\n: b", 54, "a member's name must be plain text"},
+	    {4, "owner: \"a\\u200b\\x07\"", 4, "a value holds an invisible control character"},
+	    {4, "owner: \"a\\0b\"", 4, "a value holds an invisible control character"},
+	    {4, "owner: \"a\\L\"", 4, "a value holds an invisible control character"},
 	};
 	(void)state;
 	expect_problems(mutations, COUNT(mutations));
@@ -418,21 +441,23 @@ static void a_file_that_two_readers_could_take_differently_is_refused(void **sta
 static void members_that_nobody_knows_are_refused_with_the_nearest_name(void **state)
 {
 	static const struct mutation mutations[] = {
-		{11, "  retian: 400d", 11, "key.retian is not a member of a command; did you mean `retain`?"},
-		{11, "  retian: 400d", 7, "key.retain is missing"},
-		{4, "ownr: payments", 4, "ownr is not a member of a command; did you mean `owner`?"},
-		{53, "handler: callback\nretain: 3d", 54,
-		 "retain is not a member of a command; did you mean `key.retain`?"},
-		{53, "handler: callback\nkey.form: uuid", 54,
-		 "key.form is one name here: write `key:` as a mapping with `form` in it"},
-		{45, "  retain: 10y\n  colour: red", 46,
-		 "audit.colour is not a member of a command; known here: retain"},
-		{14, "  /from: { type: text, requird: true }", 14,
-		 "fields./from.requird is not a member of a field; did you mean `required`?"},
-		{47, "  payment_reference: { on_duplicate: reject, finder: x }", 47,
-		 "unique.payment_reference.finder is not a member of a unique index; did you mean `find`?"},
-		{53, "handler: { http: x }", 53, "handler.http is not a member of a handler; known here: sql"},
-		{53, "handler: { http: x }", 53, "handler.sql is missing"},
+	    {11, "  retian: 400d", 11,
+	     "key.retian is not a member of a command; did you mean `retain`?"},
+	    {11, "  retian: 400d", 7, "key.retain is missing"},
+	    {4, "ownr: payments", 4, "ownr is not a member of a command; did you mean `owner`?"},
+	    {53, "handler: callback\nretain: 3d", 54,
+	     "retain is not a member of a command; did you mean `key.retain`?"},
+	    {53, "handler: callback\nkey.form: uuid", 54,
+	     "key.form is one name here: write `key:` as a mapping with `form` in it"},
+	    {45, "  retain: 10y\n  colour: red", 46,
+	     "audit.colour is not a member of a command; known here: retain"},
+	    {14, "  /from: { type: text, requird: true }", 14,
+	     "fields./from.requird is not a member of a field; did you mean `required`?"},
+	    {47, "  payment_reference: { on_duplicate: reject, finder: x }", 47,
+	     "unique.payment_reference.finder is not a member of a unique index; did you mean `find`?"},
+	    {53, "handler: { http: x }", 53,
+	     "handler.http is not a member of a handler; known here: sql"},
+	    {53, "handler: { http: x }", 53, "handler.sql is missing"},
 	};
 	(void)state;
 	expect_problems(mutations, COUNT(mutations));
@@ -441,14 +466,16 @@ static void members_that_nobody_knows_are_refused_with_the_nearest_name(void **s
 static void the_first_member_names_the_kind(void **state)
 {
 	static const struct mutation mutations[] = {
-		{1, "event: PaymentCreated", 1,
-		 "`event` is not a kind of contract that this version reads; the first member must be one of: "
-		 "command"},
-		{1, NULL, 1,
-		 "`version` is not a kind of contract that this version reads; the first member must be one of: "
-		 "command"},
-		{1, "owner: payments\ncommand: create-payment", 2,
-		 "`command` names the kind: it must be the first member"},
+	    {1, "event: PaymentCreated", 1,
+	     "`event` is not a kind of contract that this version reads; the first member must be one "
+	     "of: "
+	     "command"},
+	    {1, NULL, 1,
+	     "`version` is not a kind of contract that this version reads; the first member must be "
+	     "one of: "
+	     "command"},
+	    {1, "owner: payments\ncommand: create-payment", 2,
+	     "`command` names the kind: it must be the first member"},
 	};
 	(void)state;
 	/* The last one gives the owner twice as well: leave the second out. */
@@ -469,95 +496,112 @@ static void the_first_member_names_the_kind(void **state)
 static void wrong_values_are_refused_with_what_would_be_right(void **state)
 {
 	static const struct mutation mutations[] = {
-		{1, "command: Create_Payment", 1,
-		 "command is `Create_Payment`: a name has 1 to 63 of a-z, 0-9 and -, and begins with a letter"},
-		{2, "version: 0", 2, "version is `0`: it must be a whole number from 1 to 1000000"},
-		{2, "version: 01", 2, "version is `01`: it must be a whole number from 1 to 1000000"},
-		{2, "version: 1000001", 2, "version is `1000001`: it must be a whole number from 1 to 1000000"},
-		{2, "version: 99999999999999999999", 2,
-		 "version is `99999999999999999999`: it must be a whole number from 1 to 1000000"},
-		{2, "version: one", 2, "version is `one`: it must be a whole number from 1 to 1000000"},
-		{3, "fact:", 3, "fact is empty"},
-		{3, "fact: [a]", 3, "fact must be one value, not a list"},
-		{3, "fact: |\n  two\n  lines", 3, "fact must be one line (`>-` folds lines into one)"},
-		{4, "owner: { team: payments }", 4, "owner must be one value, not a mapping"},
-		{5, "strategy: hope", 5,
-		 "strategy is `hope`: it must be one of natural, set-once, unique, key, inbox, version, "
-		 "commutative, external, none"},
-		{6, "route: /payments", 6,
-		 "route is `/payments`: it must be POST, PUT, PATCH or DELETE and a path, such as POST /payments"},
-		{6, "route: POST /pay ments", 6,
-		 "route is `POST /pay ments`: it must be POST, PUT, PATCH or DELETE and a path, such as POST "
-		 "/payments"},
-		{8, "  from: body", 8,
-		 "key.from is `body`: it must be header, or a list of fields such as [/source, /documentNo]"},
-		{8, "  from: event", 8,
-		 "key.from is `event`: that belongs to consumers, which this version does not read yet"},
-		{8, "  from: []", 8, "key.from is empty"},
-		{8, "  from: [from]", 8,
-		 "key.from: `from` is not a pointer to a member, such as /amount or /lines/0/sku"},
-		{8, "  from: [/lines/*/sku]", 8,
-		 "key.from: `/lines/*/sku` must be one member; `*` is not read here"},
-		{8, "  from: [/to, /to]", 8, "key.from lists /to twice"},
-		{10, "  scope: client", 10, "key.scope must be a list: [client]"},
-		{10, "  scope: [user]", 10, "key.scope is `user`: it must be one of client, actor, resource"},
-		{11, "  retain: 400", 11,
-		 "key.retain is `400`: it must be a duration such as 30d (ms, s, m, h, d, w, y)"},
-		{11, "  retain: 101y", 11, "key.retain is `101y`: more than 100y can't be promised"},
-		{11, "  retain:", 11, "key.retain is empty"},
-		{12, "  after_expiry: forget", 12,
-		 "key.after_expiry is `forget`: it must be one of refuse, run-again"},
-		{13, "key_: 1\nfields:", 13, "key_ is not a member of a command; did you mean `key`?"},
-		{24, "  context: [tenant]", 24,
-		 "same_payload.context is `tenant`: it must be one of client, actor, resource"},
-		{21, "  ignore: [requestedAt]", 21,
-		 "same_payload.ignore: `requestedAt` is not a pointer to a member, such as /amount or "
-		 "/lines/0/sku"},
-		{21, "  ignore: [/a~2]", 21,
-		 "same_payload.ignore: `/a~2` is not a pointer to a member, such as /amount or /lines/0/sku"},
-		{22, "  defaults: { /currency: EUR }", 22,
-		 "same_payload.defaults./currency must be JSON in quotes, so that texts and numbers differ: "
-		 "'\"EUR\"' is a text, '1' a number"},
-		{22, "  defaults: { currency: '1' }", 22,
-		 "same_payload.defaults: `currency` is not a pointer to a member, such as /amount or "
-		 "/lines/0/sku"},
-		{22, "  defaults: ['1']", 22,
-		 "same_payload.defaults must be a mapping of pointers to JSON values"},
-		{22, "  nfc: maybe", 22, "same_payload.nfc is `maybe`: it must be one of no, yes, false, true"},
-		{26, "  completed: run", 26, "duplicates.completed is `run`: it must be replay"},
-		{29, "  in_progress: wait 31s", 29, "duplicates.in_progress is `wait 31s`: a caller waits at most 30s"},
-		{29, "  in_progress: wait", 29,
-		 "duplicates.in_progress is `wait`: it must be answer, accepted, or wait and a duration such as "
-		 "wait 2s"},
-		{32, "    client: run", 32,
-		 "duplicates.by_source.client is `run`: it must be one of replay, skip, show, refuse"},
-		{39, "  validation: never", 39, "failures.validation is `never`: it must be one of retry, final"},
-		{42, "answer: full", 42, "answer must be a mapping"},
-		{46, "unique: []", 46, "unique must be a mapping of index names to answers"},
-		{47, "  a b: { on_duplicate: reject }", 47,
-		 "unique.a b is not the name of an index or constraint: a letter or _, then letters, digits, _ "
-		 "and ."},
-		{47, "  a: link", 47, "unique.a must be a mapping, such as { on_duplicate: reject }"},
-		{47, "  a: {}", 47, "unique.a.on_duplicate is missing"},
-		{47, "  a: { on_duplicate: link }", 47,
-		 "unique.a links to the existing document, but no `find` says how to find it"},
-		{49, "emits: [9Lives]", 49,
-		 "emits: `9Lives` is not an event type: a letter, then letters, digits, `.`, `_`, `-`"},
-		{50, "covers: []", 50, "covers is empty"},
-		{50, "covers: [a, [b]]", 50, "covers must be one value, not a list"},
-		{53, "handler: sql", 53, "handler is `sql`: it must be callback, or { sql: FILE }"},
-		{53, "handler: { sql: ../x.sql }", 53,
-		 "handler.sql is `../x.sql`: it must be the plain name of a file in this directory; only $store "
-		 "is replaced"},
-		{53, "handler: { sql: a..b.sql }", 53,
-		 "handler.sql is `a..b.sql`: it must be the plain name of a file in this directory; only $store "
-		 "is replaced"},
-		{53, "handler: { sql: /etc/passwd }", 53,
-		 "handler.sql is `/etc/passwd`: it must be the plain name of a file in this directory; only "
-		 "$store is replaced"},
-		{53, "handler: { sql: $home.sql }", 53,
-		 "handler.sql is `$home.sql`: it must be the plain name of a file in this directory; only $store "
-		 "is replaced"},
+	    {1, "command: Create_Payment", 1,
+	     "command is `Create_Payment`: a name has 1 to 63 of a-z, 0-9 and -, and begins with a "
+	     "letter"},
+	    {2, "version: 0", 2, "version is `0`: it must be a whole number from 1 to 1000000"},
+	    {2, "version: 01", 2, "version is `01`: it must be a whole number from 1 to 1000000"},
+	    {2, "version: 1000001", 2,
+	     "version is `1000001`: it must be a whole number from 1 to 1000000"},
+	    {2, "version: 99999999999999999999", 2,
+	     "version is `99999999999999999999`: it must be a whole number from 1 to 1000000"},
+	    {2, "version: one", 2, "version is `one`: it must be a whole number from 1 to 1000000"},
+	    {3, "fact:", 3, "fact is empty"},
+	    {3, "fact: [a]", 3, "fact must be one value, not a list"},
+	    {3, "fact: |\n  two\n  lines", 3, "fact must be one line (`>-` folds lines into one)"},
+	    {4, "owner: { team: payments }", 4, "owner must be one value, not a mapping"},
+	    {5, "strategy: hope", 5,
+	     "strategy is `hope`: it must be one of natural, set-once, unique, key, inbox, version, "
+	     "commutative, external, none"},
+	    {6, "route: /payments", 6,
+	     "route is `/payments`: it must be POST, PUT, PATCH or DELETE and a path, such as POST "
+	     "/payments"},
+	    {6, "route: POST /pay ments", 6,
+	     "route is `POST /pay ments`: it must be POST, PUT, PATCH or DELETE and a path, such as "
+	     "POST "
+	     "/payments"},
+	    {8, "  from: body", 8,
+	     "key.from is `body`: it must be header, or a list of fields such as [/source, "
+	     "/documentNo]"},
+	    {8, "  from: event", 8,
+	     "key.from is `event`: that belongs to consumers, which this version does not read yet"},
+	    {8, "  from: []", 8, "key.from is empty"},
+	    {8, "  from: [from]", 8,
+	     "key.from: `from` is not a pointer to a member, such as /amount or /lines/0/sku"},
+	    {8, "  from: [/lines/*/sku]", 8,
+	     "key.from: `/lines/*/sku` must be one member; `*` is not read here"},
+	    {8, "  from: [/to, /to]", 8, "key.from lists /to twice"},
+	    {10, "  scope: client", 10, "key.scope must be a list: [client]"},
+	    {10, "  scope: [user]", 10,
+	     "key.scope is `user`: it must be one of client, actor, resource"},
+	    {11, "  retain: 400", 11,
+	     "key.retain is `400`: it must be a duration such as 30d (ms, s, m, h, d, w, y)"},
+	    {11, "  retain: 101y", 11, "key.retain is `101y`: more than 100y can't be promised"},
+	    {11, "  retain:", 11, "key.retain is empty"},
+	    {12, "  after_expiry: forget", 12,
+	     "key.after_expiry is `forget`: it must be one of refuse, run-again"},
+	    {13, "key_: 1\nfields:", 13, "key_ is not a member of a command; did you mean `key`?"},
+	    {24, "  context: [tenant]", 24,
+	     "same_payload.context is `tenant`: it must be one of client, actor, resource"},
+	    {21, "  ignore: [requestedAt]", 21,
+	     "same_payload.ignore: `requestedAt` is not a pointer to a member, such as /amount or "
+	     "/lines/0/sku"},
+	    {21, "  ignore: [/a~2]", 21,
+	     "same_payload.ignore: `/a~2` is not a pointer to a member, such as /amount or "
+	     "/lines/0/sku"},
+	    {22, "  defaults: { /currency: EUR }", 22,
+	     "same_payload.defaults./currency must be JSON in quotes, so that texts and numbers "
+	     "differ: "
+	     "'\"EUR\"' is a text, '1' a number"},
+	    {22, "  defaults: { currency: '1' }", 22,
+	     "same_payload.defaults: `currency` is not a pointer to a member, such as /amount or "
+	     "/lines/0/sku"},
+	    {22, "  defaults: ['1']", 22,
+	     "same_payload.defaults must be a mapping of pointers to JSON values"},
+	    {22, "  nfc: maybe", 22,
+	     "same_payload.nfc is `maybe`: it must be one of no, yes, false, true"},
+	    {26, "  completed: run", 26, "duplicates.completed is `run`: it must be replay"},
+	    {29, "  in_progress: wait 31s", 29,
+	     "duplicates.in_progress is `wait 31s`: a caller waits at most 30s"},
+	    {29, "  in_progress: wait", 29,
+	     "duplicates.in_progress is `wait`: it must be answer, accepted, or wait and a duration "
+	     "such as "
+	     "wait 2s"},
+	    {32, "    client: run", 32,
+	     "duplicates.by_source.client is `run`: it must be one of replay, skip, show, refuse"},
+	    {39, "  validation: never", 39,
+	     "failures.validation is `never`: it must be one of retry, final"},
+	    {42, "answer: full\nanswers:", 42, "answer must be a mapping"},
+	    {46, "unique: []\nuniques:", 46, "unique must be a mapping of index names to answers"},
+	    {47, "  a b: { on_duplicate: reject }", 47,
+	     "unique.a b is not the name of an index or constraint: a letter or _, then letters, "
+	     "digits, _ "
+	     "and ."},
+	    {47, "  a: link", 47, "unique.a must be a mapping, such as { on_duplicate: reject }"},
+	    {47, "  a: {}", 47, "unique.a.on_duplicate is missing"},
+	    {47, "  a: { on_duplicate: link }", 47,
+	     "unique.a links to the existing document, but no `find` says how to find it"},
+	    {49, "emits: [9Lives]", 49,
+	     "emits: `9Lives` is not an event type: a letter, then letters, digits, `.`, `_`, `-`"},
+	    {50, "covers: []", 50, "covers is empty"},
+	    {50, "covers: [a, [b]]", 50, "covers must be one value, not a list"},
+	    {53, "handler: sql", 53, "handler is `sql`: it must be callback, or { sql: FILE }"},
+	    {53, "handler: { sql: ../x.sql }", 53,
+	     "handler.sql is `../x.sql`: it must be the plain name of a file in this directory; only "
+	     "$store "
+	     "is replaced"},
+	    {53, "handler: { sql: a..b.sql }", 53,
+	     "handler.sql is `a..b.sql`: it must be the plain name of a file in this directory; only "
+	     "$store "
+	     "is replaced"},
+	    {53, "handler: { sql: /etc/passwd }", 53,
+	     "handler.sql is `/etc/passwd`: it must be the plain name of a file in this directory; "
+	     "only "
+	     "$store is replaced"},
+	    {53, "handler: { sql: $home.sql }", 53,
+	     "handler.sql is `$home.sql`: it must be the plain name of a file in this directory; only "
+	     "$store "
+	     "is replaced"},
 	};
 	(void)state;
 	expect_problems(mutations, COUNT(mutations));
@@ -566,63 +610,73 @@ static void wrong_values_are_refused_with_what_would_be_right(void **state)
 static void wrong_fields_are_refused(void **state)
 {
 	static const struct mutation mutations[] = {
-		{14, "  /from: text", 14, "fields./from must be a mapping, such as { type: text }"},
-		{14, "  from: { type: text, required: true }", 14,
-		 "fields: `from` is not a pointer to a member, such as /amount or /lines/0/sku"},
-		{14, "  /from: { required: true }", 14, "fields./from.type is missing"},
-		{14, "  /from: { type: money }", 14,
-		 "fields./from.type is `money`: it must be one of text, integer, decimal, boolean, date, instant, "
-		 "json"},
-		{18, "  /a/*: { type: text }", 18, "fields: `/a/*` must be one member; `*` is not read here"},
-		{18, "  /n: { type: integer, max: 3 }", 18,
-		 "fields./n.max is only for text; the type is integer"},
-		{18, "  /n: { type: integer, one_of: [a] }", 18,
-		 "fields./n.one_of is only for text; the type is integer"},
-		{18, "  /n: { type: text, one_of: [] }", 18, "fields./n.one_of is empty"},
-		{18, "  /n: { type: integer, scale: 0 }", 18,
-		 "fields./n.scale is only for decimals; the type is integer"},
-		{18, "  /n: { type: text, above: 0 }", 18,
-		 "fields./n.above is only for numbers; the type is text"},
-		{18, "  /n: { type: date, at_most: 0 }", 18,
-		 "fields./n.at_most is only for numbers; the type is date"},
-		{18, "  /n: { type: decimal, scale: 19 }", 18,
-		 "fields./n.scale is `19`: it must be a whole number from 0 to 18"},
-		{18, "  /n: { type: decimal, above: 1, at_least: 1 }", 18,
-		 "fields./n has both above and at_least"},
-		{18, "  /n: { type: decimal, at_least: 1, below: 1.0 }", 18,
-		 "fields./n allows no value: its bounds exclude each other"},
-		{18, "  /n: { type: text, class: shred }", 18,
-		 "fields./n.class is `shred`: it must be one of store, redact, encrypt, omit"},
-		{18, "  /n: { type: text, max: 0 }", 18,
-		 "fields./n.max is `0`: it must be a whole number from 1 to 1000000"},
-		{18, "  /key: { type: text }", 18,
-		 "fields./key would be the parameter `:key`, which is built in: give it another name with `as`"},
-		{18, "  /a: { type: text, as: tenant }", 18,
-		 "fields./a would be the parameter `:tenant`, which is built in: give it another name with `as`"},
-		{18, "  /a-b: { type: text }", 18,
-		 "fields./a-b would be the parameter `a-b`, which is not a name: give it one with `as`"},
-		{18, "  /a/b: { type: text }\n  /a_b: { type: text }", 19,
-		 "fields./a_b would be the parameter `:a_b`, as /a/b is: give it another name with `as`"},
-		{18, "  /from/iban: { type: text }", 18, "fields./from/iban lies inside /from, which is text"},
-		{13, "fields: [/from]\nx:", 13, "fields must be a mapping of pointers to fields"},
+	    {14, "  /from: text", 14, "fields./from must be a mapping, such as { type: text }"},
+	    {14, "  from: { type: text, required: true }", 14,
+	     "fields: `from` is not a pointer to a member, such as /amount or /lines/0/sku"},
+	    {14, "  /from: { required: true }", 14, "fields./from.type is missing"},
+	    {14, "  /from: { type: money }", 14,
+	     "fields./from.type is `money`: it must be one of text, integer, decimal, boolean, date, "
+	     "instant, "
+	     "json"},
+	    {18, "  /a/*: { type: text }", 18,
+	     "fields: `/a/*` must be one member; `*` is not read here"},
+	    {18, "  /n: { type: integer, max: 3 }", 18,
+	     "fields./n.max is only for text; the type is integer"},
+	    {18, "  /n: { type: integer, one_of: [a] }", 18,
+	     "fields./n.one_of is only for text; the type is integer"},
+	    {18, "  /n: { type: text, one_of: [] }", 18, "fields./n.one_of is empty"},
+	    {18, "  /n: { type: integer, scale: 0 }", 18,
+	     "fields./n.scale is only for decimals; the type is integer"},
+	    {18, "  /n: { type: text, above: 0 }", 18,
+	     "fields./n.above is only for numbers; the type is text"},
+	    {18, "  /n: { type: date, at_most: 0 }", 18,
+	     "fields./n.at_most is only for numbers; the type is date"},
+	    {18, "  /n: { type: decimal, scale: 19 }", 18,
+	     "fields./n.scale is `19`: it must be a whole number from 0 to 18"},
+	    {18, "  /n: { type: decimal, above: 1, at_least: 1 }", 18,
+	     "fields./n has both above and at_least"},
+	    {18, "  /n: { type: decimal, at_least: 1, below: 1.0 }", 18,
+	     "fields./n allows no value: its bounds exclude each other"},
+	    {18, "  /n: { type: text, class: shred }", 18,
+	     "fields./n.class is `shred`: it must be one of store, redact, encrypt, omit"},
+	    {18, "  /n: { type: text, max: 0 }", 18,
+	     "fields./n.max is `0`: it must be a whole number from 1 to 1000000"},
+	    {18, "  /key: { type: text }", 18,
+	     "fields./key would be the parameter `:key`, which is built in: give it another name with "
+	     "`as`"},
+	    {18, "  /a: { type: text, as: tenant }", 18,
+	     "fields./a would be the parameter `:tenant`, which is built in: give it another name with "
+	     "`as`"},
+	    {18, "  /a-b: { type: text }", 18,
+	     "fields./a-b would be the parameter `a-b`, which is not a name: give it one with `as`"},
+	    {18, "  /a/b: { type: text }\n  /a_b: { type: text }", 19,
+	     "fields./a_b would be the parameter `:a_b`, as /a/b is: give it another name with `as`"},
+	    {18, "  /from/iban: { type: text }", 18,
+	     "fields./from/iban lies inside /from, which is text"},
+	    {13, "fields: [/from]\nx:", 13, "fields must be a mapping of pointers to fields"},
 	};
 	(void)state;
 	expect_problems(mutations, COUNT(mutations));
 }
 
-/* ---- A04 and other contradictions -------------------------------------------------------------- */
+/* ---- A04 and other contradictions --------------------------------------------------------------
+ */
 
 #define TIMESTAMP_REASON                                                                           \
-	"a timestamp alone is not an intent: two legitimate commands may share it and a retry has another"
+	"a timestamp alone is not an intent: two legitimate commands may share it and a retry has "    \
+	"another"
 #define USER_REASON "a user alone is not an intent: the same user may want two things"
 #define HASH_REASON                                                                                \
-	"a hash of the body alone is not an intent: two legitimate commands may say the same, and a key " \
+	"a hash of the body alone is not an intent: two legitimate commands may say the same, and a "  \
+	"key "                                                                                         \
 	"that changes with the body finds no conflict"
 #define SESSION_REASON                                                                             \
-	"a session alone is not an intent: one session sends many commands, and a retry may come from the " \
+	"a session alone is not an intent: one session sends many commands, and a retry may come "     \
+	"from the "                                                                                    \
 	"next"
 #define OFFSET_REASON                                                                              \
-	"an offset alone is not an intent: it is a place in one log, and the same message sent again has " \
+	"an offset alone is not an intent: it is a place in one log, and the same message sent again " \
+	"has "                                                                                         \
 	"another"
 
 /* A04 */
@@ -631,20 +685,20 @@ static void keys_that_identify_no_intent_are_refused_with_the_reason(void **stat
 	static const struct {
 		const char *from, *reason;
 	} keys[] = {
-		{"/timestamp", TIMESTAMP_REASON},
-		{"/createdAt", TIMESTAMP_REASON},
-		{"/header/requested_at", TIMESTAMP_REASON},
-		{"/valueDate", TIMESTAMP_REASON},
-		{"/userId", USER_REASON},
-		{"/user_id", USER_REASON},
-		{"/actor", USER_REASON},
-		{"/offset", OFFSET_REASON},
-		{"/partition, /offset", OFFSET_REASON},
-		{"/sessionId", SESSION_REASON},
-		{"/connection-id", SESSION_REASON},
-		{"/payloadHash", HASH_REASON},
-		{"/sha256", HASH_REASON},
-		{"/userId, /requestedAt", USER_REASON "; " TIMESTAMP_REASON},
+	    {"/timestamp", TIMESTAMP_REASON},
+	    {"/createdAt", TIMESTAMP_REASON},
+	    {"/header/requested_at", TIMESTAMP_REASON},
+	    {"/valueDate", TIMESTAMP_REASON},
+	    {"/userId", USER_REASON},
+	    {"/user_id", USER_REASON},
+	    {"/actor", USER_REASON},
+	    {"/offset", OFFSET_REASON},
+	    {"/partition, /offset", OFFSET_REASON},
+	    {"/sessionId", SESSION_REASON},
+	    {"/connection-id", SESSION_REASON},
+	    {"/payloadHash", HASH_REASON},
+	    {"/sha256", HASH_REASON},
+	    {"/userId, /requestedAt", USER_REASON "; " TIMESTAMP_REASON},
 	};
 	(void)state;
 	for (size_t i = 0; i < COUNT(keys); i++) {
@@ -663,7 +717,8 @@ static void a_key_field_that_is_a_point_in_time_is_refused_whatever_its_name(voi
 {
 	(void)state;
 	struct loaded loaded;
-	load_mutant2(&loaded, 8, "  from: [/moment]", 18, "  /moment: { type: instant, required: true }");
+	load_mutant2(&loaded, 8, "  from: [/moment]", 18,
+	             "  /moment: { type: instant, required: true }");
 	expect_problem(&loaded, 8, "key.from: " TIMESTAMP_REASON);
 	loaded_close(&loaded);
 }
@@ -683,23 +738,24 @@ static void a_date_beside_a_document_number_is_a_key(void **state)
 static void answers_that_contradict_each_other_are_refused(void **state)
 {
 	static const struct mutation mutations[] = {
-		{8, "  from: header\n  form: uuid", 9,
-		 "key.form says how fields are written as a key, but key.from is header: leave it out"},
-		{8, "  from: [/documentNo]", 8, "key.from names /documentNo, which is not a declared field"},
-		{8, "  from: [/note]", 8,
-		 "key.from names /note, which is not required: a key can't miss a part"},
-		{5, "strategy: inbox", 5,
-		 "strategy is inbox: that belongs to consumers, which this version does not read yet"},
-		{45, "  retain: 30d", 45,
-		 "audit.retain is shorter than key.retain: evidence must outlive the key"},
-		{22, "  only: [/amount, /requestedAt]", 21,
-		 "same_payload.ignore and same_payload.only both name /requestedAt"},
-		{22, "  instants: [/amount]", 22,
-		 "same_payload.instants names /amount, which is decimal: it must be text or instant"},
-		{23, "  unordered: [/note]", 23,
-		 "same_payload.unordered names /note, which is text: it must be json, which holds a list"},
-		{48, "serialize_by: [/account]", 48,
-		 "serialize_by names /account, which is not a declared field"},
+	    {8, "  from: header\n  form: uuid", 9,
+	     "key.form says how fields are written as a key, but key.from is header: leave it out"},
+	    {8, "  from: [/documentNo]", 8,
+	     "key.from names /documentNo, which is not a declared field"},
+	    {8, "  from: [/note]", 8,
+	     "key.from names /note, which is not required: a key can't miss a part"},
+	    {5, "strategy: inbox", 5,
+	     "strategy is inbox: that belongs to consumers, which this version does not read yet"},
+	    {45, "  retain: 30d", 45,
+	     "audit.retain is shorter than key.retain: evidence must outlive the key"},
+	    {22, "  only: [/amount, /requestedAt]", 21,
+	     "same_payload.ignore and same_payload.only both name /requestedAt"},
+	    {22, "  instants: [/amount]", 22,
+	     "same_payload.instants names /amount, which is decimal: it must be text or instant"},
+	    {23, "  unordered: [/note]", 23,
+	     "same_payload.unordered names /note, which is text: it must be json, which holds a list"},
+	    {48, "serialize_by: [/account]", 48,
+	     "serialize_by names /account, which is not a declared field"},
 	};
 	(void)state;
 	expect_problems(mutations, COUNT(mutations));
@@ -722,9 +778,10 @@ static void expect_without_unique(int line, const char *replacement, const char 
 static void what_needs_business_uniqueness_must_declare_it(void **state)
 {
 	(void)state;
-	expect_without_unique(12, "  after_expiry: run-again",
-	                      "key.after_expiry is run-again, but no `unique` protects the fact once the key "
-	                      "is forgotten");
+	expect_without_unique(
+	    12, "  after_expiry: run-again",
+	    "key.after_expiry is run-again, but no `unique` protects the fact once the key "
+	    "is forgotten");
 	expect_without_unique(5, "strategy: unique",
 	                      "strategy is unique, but no `unique` names the index that enforces it");
 	struct loaded loaded;
@@ -739,12 +796,14 @@ static void a_value_that_may_not_be_kept_is_not_a_readable_key(void **state)
 	struct loaded loaded;
 	load_mutant2(&loaded, 8, "  from: [/from]", 14,
 	             "  /from: { type: text, required: true, class: redact }");
-	expect_problem(&loaded, 8,
-	               "key.from names /from, whose value may not be kept as it is: `form: uuid` hides it");
+	expect_problem(
+	    &loaded, 8,
+	    "key.from names /from, whose value may not be kept as it is: `form: uuid` hides it");
 	loaded_close(&loaded);
 }
 
-/* ---- Defaults ---------------------------------------------------------------------------------- */
+/* ---- Defaults ----------------------------------------------------------------------------------
+ */
 
 static void defaults_answer_what_a_contract_leaves_open(void **state)
 {
@@ -802,8 +861,9 @@ static void a_wrong_default_is_told_once_at_its_own_place(void **state)
 	dir_write_mutant(loaded.dir, "b.yaml", 11, NULL);
 	dir_write(loaded.dir, "defaults.yaml", "key:\n  retain: soon\n");
 	load(&loaded);
-	expect_problem(&loaded, 2,
-	               "key.retain is `soon`: it must be a duration such as 30d (ms, s, m, h, d, w, y)");
+	expect_problem(
+	    &loaded, 2,
+	    "key.retain is `soon`: it must be a duration such as 30d (ms, s, m, h, d, w, y)");
 	assert_int_equal(contracts_problem_count(loaded.contracts), 1);
 	assert_int_equal(contracts_count(loaded.contracts), 0);
 	assert_non_null(strstr(contracts_problem(loaded.contracts, 0)->file, "/defaults.yaml"));
@@ -818,11 +878,13 @@ static void defaults_may_not_answer_for_identity_fact_and_handler(void **state)
 	dir_open(loaded.dir);
 	dir_write_mutant(loaded.dir, "create-payment.yaml", 6, NULL);
 	dir_write(loaded.dir, "defaults.yaml",
-	          "command: c\nversion: 2\nfact: f\nhandler: callback\nroute: POST /x\nkey: { retian: 1d }\n");
+	          "command: c\nversion: 2\nfact: f\nhandler: callback\nroute: POST /x\nkey: { retian: "
+	          "1d }\n");
 	load(&loaded);
 	for (size_t i = 0; i < COUNT(own); i++) {
 		char text[100];
-		snprintf(text, sizeof text, "%s can't be answered for all contracts: each has its own", own[i]);
+		snprintf(text, sizeof text, "%s can't be answered for all contracts: each has its own",
+		         own[i]);
 		expect_problem(&loaded, (int)i + 1, text);
 	}
 	expect_problem(&loaded, 6, "key.retian is not a member of a command; did you mean `retain`?");
@@ -841,7 +903,8 @@ static void defaults_that_are_no_mapping_are_refused(void **state)
 	loaded_close(&loaded);
 }
 
-/* ---- Text and digest --------------------------------------------------------------------------- */
+/* ---- Text and digest ---------------------------------------------------------------------------
+ */
 
 static void expect_round_trip(const struct contract *contract)
 {
@@ -868,12 +931,13 @@ static void expect_round_trip(const struct contract *contract)
 static void the_text_of_a_contract_reads_back_as_the_same_contract(void **state)
 {
 	static const struct mutation mutations[] = {
-		{0, NULL, 0, NULL},
-		{3, "fact: \"quotes \\\" and \\\\ and # and : and \\u00e4\\U0001F600 and ' too\"", 0, NULL},
-		{3, "fact: \"{not: a, mapping}\"", 0, NULL},
-		{22, "  defaults: { /currency: '\"E\\u0000UR\"', /count: '1e400' }", 0, NULL},
-		{18, "  /z: { type: text }\n  /b: { type: json }\n  \"/\\u00e4\": { type: text, as: ae }", 0, NULL},
-		{53, "handler: callback", 0, NULL},
+	    {0, NULL, 0, NULL},
+	    {3, "fact: \"quotes \\\" and \\\\ and # and : and \\u00e4\\U0001F600 and ' too\"", 0, NULL},
+	    {3, "fact: \"{not: a, mapping}\"", 0, NULL},
+	    {22, "  defaults: { /currency: '\"E\\u0000UR\"', /count: '1e400' }", 0, NULL},
+	    {18, "  /z: { type: text }\n  /b: { type: json }\n  \"/\\u00e4\": { type: text, as: ae }",
+	     0, NULL},
+	    {53, "handler: callback", 0, NULL},
 	};
 	(void)state;
 	for (size_t i = 0; i < COUNT(mutations); i++) {
@@ -906,12 +970,14 @@ static void a_stored_text_that_is_no_contract_is_an_error(void **state)
 	static const struct {
 		const char *text, *error;
 	} texts[] = {
-		{"{\"command\":\"c\"}", "stored contract: version is missing"},
-		{"{", "stored contract:1: this is not YAML: did not find expected node content, while parsing a "
-		      "flow node"},
-		{"", "stored contract:0: it is empty"},
-		{"[]", "stored contract: a contract is a mapping of members to answers; the first member must be one "
-		       "of: command"},
+	    {"{\"command\":\"c\"}", "stored contract: version is missing"},
+	    {"{",
+	     "stored contract:2: this is not YAML: did not find expected node content, while parsing a "
+	     "flow node"},
+	    {"", "stored contract:0: it is empty"},
+	    {"[]", "stored contract: a contract is a mapping of members to answers; the first member "
+	           "must be one "
+	           "of: command"},
 	};
 	(void)state;
 	for (size_t i = 0; i < COUNT(texts); i++) {
@@ -925,7 +991,8 @@ static void a_stored_text_that_is_no_contract_is_an_error(void **state)
 	}
 }
 
-/* ---- Directories and files --------------------------------------------------------------------- */
+/* ---- Directories and files ---------------------------------------------------------------------
+ */
 
 static void expect_refused(const char *dir, enum ibid_code code, const char *text)
 {
@@ -989,8 +1056,8 @@ static void two_files_may_not_declare_the_same_name_or_route(void **state)
 	snprintf(text, sizeof text, "create-payment is declared twice, first in %s/a.yaml", loaded.dir);
 	expect_problem(&loaded, 1, text);
 	assert_non_null(strstr(find_problem(loaded.contracts, text)->file, "/b.yaml"));
-	snprintf(text, sizeof text, "route POST /payments leads to create-payment already, in %s/a.yaml",
-	         loaded.dir);
+	snprintf(text, sizeof text,
+	         "route POST /payments leads to create-payment already, in %s/a.yaml", loaded.dir);
 	expect_problem(&loaded, 6, text);
 	loaded_close(&loaded);
 }
@@ -1022,11 +1089,13 @@ static void scripts_that_a_contract_names_must_exist_for_one_store_at_least(void
 	load_mutant(&loaded, 53, "handler: { sql: missing.$store.sql }");
 	snprintf(text, sizeof text,
 	         "handler.sql names missing.$store.sql, but neither missing.sqlite.sql nor "
-	         "missing.postgres.sql exists in %s", loaded.dir);
+	         "missing.postgres.sql exists in %s",
+	         loaded.dir);
 	expect_problem(&loaded, 53, text);
 	loaded_close(&loaded);
 	load_mutant(&loaded, 53, "handler: { sql: missing.sql }");
-	snprintf(text, sizeof text, "handler.sql names missing.sql, which does not exist in %s", loaded.dir);
+	snprintf(text, sizeof text, "handler.sql names missing.sql, which does not exist in %s",
+	         loaded.dir);
 	expect_problem(&loaded, 53, text);
 	loaded_close(&loaded);
 	load_mutant(&loaded, 47, "  a: { on_duplicate: link, find: missing.sql }");
@@ -1046,11 +1115,13 @@ static void a_script_is_read_for_the_store_in_use(void **state)
 	char expected[200];
 	load_mutant(&loaded, 0, NULL);
 	const char *script = only_contract(&loaded)->script;
-	assert_int_equal(contracts_read_file(loaded.contracts, &arena, script, "sqlite", &text, &err), IBID_OK);
+	assert_int_equal(contracts_read_file(loaded.contracts, &arena, script, "sqlite", &text, &err),
+	                 IBID_OK);
 	assert_string_equal(text, "select 201 as status;\n");
 	assert_int_equal(contracts_read_file(loaded.contracts, &arena, script, "postgres", &text, &err),
 	                 IBID_NOT_FOUND);
-	snprintf(expected, sizeof expected, "%s/create-payment.postgres.sql does not exist", loaded.dir);
+	snprintf(expected, sizeof expected, "%s/create-payment.postgres.sql does not exist",
+	         loaded.dir);
 	assert_string_equal(err.text, expected);
 	assert_int_equal(contracts_read_file(loaded.contracts, &arena, "../x", "sqlite", &text, &err),
 	                 IBID_INVALID);
@@ -1100,9 +1171,10 @@ static void files_that_are_too_large_too_deep_or_no_text_are_refused(void **stat
 	expect_problem(&loaded, 2, "this is not YAML: control characters are not allowed");
 	loaded_close(&loaded);
 	load_bytes(&loaded, "just words\n", 11);
-	expect_problem(&loaded, 1,
-	               "a contract is a mapping of members to answers; the first member must be one of: "
-	               "command");
+	expect_problem(
+	    &loaded, 1,
+	    "a contract is a mapping of members to answers; the first member must be one of: "
+	    "command");
 	loaded_close(&loaded);
 }
 
@@ -1132,11 +1204,13 @@ static void a_directory_with_a_contracts_name_is_refused(void **state)
 	loaded_close(&loaded);
 }
 
-/* ---- Words ------------------------------------------------------------------------------------- */
+/* ---- Words -------------------------------------------------------------------------------------
+ */
 
 static void durations_are_written_in_the_largest_whole_unit(void **state)
 {
-	static const char *const texts[] = {"10y", "2w", "400d", "4h", "10m", "2s", "250ms", "1y", "30d"};
+	static const char *const texts[] = {"10y", "2w",    "400d", "4h", "10m",
+	                                    "2s",  "250ms", "1y",   "30d"};
 	struct arena arena = {0};
 	(void)state;
 	for (size_t i = 0; i < COUNT(texts); i++) {
@@ -1153,13 +1227,9 @@ static void durations_are_written_in_the_largest_whole_unit(void **state)
 static void the_documentation_lists_every_member(void **state)
 {
 	(void)state;
-	const char *root = getenv("IBID_SOURCE");
-	char path[4096];
 	static char text[1 << 18];
-	snprintf(path, sizeof path, "%s/docs/contracts.md", root ? root : ".");
-	FILE *file = fopen(path, "rb");
-	if (!file)
-		skip(); /* not run from the source tree */
+	FILE *file = fopen(SOURCE_ROOT "/docs/contracts.md", "rb");
+	assert_non_null(file);
 	size_t size = fread(text, 1, sizeof text - 1, file);
 	fclose(file);
 	text[size] = '\0';
@@ -1173,49 +1243,49 @@ static void the_documentation_lists_every_member(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_complete_contract_is_read_as_it_is_written),
-		cmocka_unit_test(fields_become_typed_parameters_sorted_by_pointer),
-		cmocka_unit_test(keys_may_be_made_of_fields_in_a_declared_scope),
-		cmocka_unit_test(optional_answers_about_the_same_payload_are_read),
-		cmocka_unit_test(in_progress_may_wait_for_a_short_time),
-		cmocka_unit_test(every_strategy_of_a_command_can_be_declared),
-		cmocka_unit_test(a_callback_needs_no_script),
-		cmocka_unit_test(every_answer_left_open_is_asked_for_at_its_place),
-		cmocka_unit_test(no_required_answer_is_left_out_of_that_test),
-		cmocka_unit_test(the_problem_is_told_as_file_line_text_and_question),
-		cmocka_unit_test(all_problems_of_all_files_are_told_at_once),
-		cmocka_unit_test(the_list_of_problems_ends_at_two_hundred_and_says_so),
-		cmocka_unit_test(a_file_that_two_readers_could_take_differently_is_refused),
-		cmocka_unit_test(members_that_nobody_knows_are_refused_with_the_nearest_name),
-		cmocka_unit_test(the_first_member_names_the_kind),
-		cmocka_unit_test(wrong_values_are_refused_with_what_would_be_right),
-		cmocka_unit_test(wrong_fields_are_refused),
-		cmocka_unit_test(keys_that_identify_no_intent_are_refused_with_the_reason),
-		cmocka_unit_test(a_key_field_that_is_a_point_in_time_is_refused_whatever_its_name),
-		cmocka_unit_test(a_date_beside_a_document_number_is_a_key),
-		cmocka_unit_test(answers_that_contradict_each_other_are_refused),
-		cmocka_unit_test(what_needs_business_uniqueness_must_declare_it),
-		cmocka_unit_test(a_value_that_may_not_be_kept_is_not_a_readable_key),
-		cmocka_unit_test(defaults_answer_what_a_contract_leaves_open),
-		cmocka_unit_test(defaults_fill_a_mapping_that_is_there_but_blank),
-		cmocka_unit_test(what_defaults_leave_open_is_missing_in_the_contract),
-		cmocka_unit_test(a_wrong_default_is_told_once_at_its_own_place),
-		cmocka_unit_test(defaults_may_not_answer_for_identity_fact_and_handler),
-		cmocka_unit_test(defaults_that_are_no_mapping_are_refused),
-		cmocka_unit_test(the_text_of_a_contract_reads_back_as_the_same_contract),
-		cmocka_unit_test(order_comments_and_style_do_not_change_the_digest),
-		cmocka_unit_test(a_stored_text_that_is_no_contract_is_an_error),
-		cmocka_unit_test(a_directory_that_is_not_one_is_told_apart),
-		cmocka_unit_test(files_with_another_ending_are_not_silently_ignored),
-		cmocka_unit_test(two_files_may_not_declare_the_same_name_or_route),
-		cmocka_unit_test(contracts_come_sorted_by_name),
-		cmocka_unit_test(scripts_that_a_contract_names_must_exist_for_one_store_at_least),
-		cmocka_unit_test(a_script_is_read_for_the_store_in_use),
-		cmocka_unit_test(files_that_are_too_large_too_deep_or_no_text_are_refused),
-		cmocka_unit_test(mappings_with_too_many_members_are_refused),
-		cmocka_unit_test(a_directory_with_a_contracts_name_is_refused),
-		cmocka_unit_test(durations_are_written_in_the_largest_whole_unit),
-		cmocka_unit_test(the_documentation_lists_every_member),
+	    cmocka_unit_test(a_complete_contract_is_read_as_it_is_written),
+	    cmocka_unit_test(fields_become_typed_parameters_sorted_by_pointer),
+	    cmocka_unit_test(keys_may_be_made_of_fields_in_a_declared_scope),
+	    cmocka_unit_test(optional_answers_about_the_same_payload_are_read),
+	    cmocka_unit_test(in_progress_may_wait_for_a_short_time),
+	    cmocka_unit_test(every_strategy_of_a_command_can_be_declared),
+	    cmocka_unit_test(a_callback_needs_no_script),
+	    cmocka_unit_test(every_answer_left_open_is_asked_for_at_its_place),
+	    cmocka_unit_test(no_required_answer_is_left_out_of_that_test),
+	    cmocka_unit_test(the_problem_is_told_as_file_line_text_and_question),
+	    cmocka_unit_test(all_problems_of_all_files_are_told_at_once),
+	    cmocka_unit_test(the_list_of_problems_ends_at_two_hundred_and_says_so),
+	    cmocka_unit_test(a_file_that_two_readers_could_take_differently_is_refused),
+	    cmocka_unit_test(members_that_nobody_knows_are_refused_with_the_nearest_name),
+	    cmocka_unit_test(the_first_member_names_the_kind),
+	    cmocka_unit_test(wrong_values_are_refused_with_what_would_be_right),
+	    cmocka_unit_test(wrong_fields_are_refused),
+	    cmocka_unit_test(keys_that_identify_no_intent_are_refused_with_the_reason),
+	    cmocka_unit_test(a_key_field_that_is_a_point_in_time_is_refused_whatever_its_name),
+	    cmocka_unit_test(a_date_beside_a_document_number_is_a_key),
+	    cmocka_unit_test(answers_that_contradict_each_other_are_refused),
+	    cmocka_unit_test(what_needs_business_uniqueness_must_declare_it),
+	    cmocka_unit_test(a_value_that_may_not_be_kept_is_not_a_readable_key),
+	    cmocka_unit_test(defaults_answer_what_a_contract_leaves_open),
+	    cmocka_unit_test(defaults_fill_a_mapping_that_is_there_but_blank),
+	    cmocka_unit_test(what_defaults_leave_open_is_missing_in_the_contract),
+	    cmocka_unit_test(a_wrong_default_is_told_once_at_its_own_place),
+	    cmocka_unit_test(defaults_may_not_answer_for_identity_fact_and_handler),
+	    cmocka_unit_test(defaults_that_are_no_mapping_are_refused),
+	    cmocka_unit_test(the_text_of_a_contract_reads_back_as_the_same_contract),
+	    cmocka_unit_test(order_comments_and_style_do_not_change_the_digest),
+	    cmocka_unit_test(a_stored_text_that_is_no_contract_is_an_error),
+	    cmocka_unit_test(a_directory_that_is_not_one_is_told_apart),
+	    cmocka_unit_test(files_with_another_ending_are_not_silently_ignored),
+	    cmocka_unit_test(two_files_may_not_declare_the_same_name_or_route),
+	    cmocka_unit_test(contracts_come_sorted_by_name),
+	    cmocka_unit_test(scripts_that_a_contract_names_must_exist_for_one_store_at_least),
+	    cmocka_unit_test(a_script_is_read_for_the_store_in_use),
+	    cmocka_unit_test(files_that_are_too_large_too_deep_or_no_text_are_refused),
+	    cmocka_unit_test(mappings_with_too_many_members_are_refused),
+	    cmocka_unit_test(a_directory_with_a_contracts_name_is_refused),
+	    cmocka_unit_test(durations_are_written_in_the_largest_whole_unit),
+	    cmocka_unit_test(the_documentation_lists_every_member),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

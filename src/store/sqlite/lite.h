@@ -128,8 +128,7 @@ enum ibid_code lite_check_schema(struct store *, int *ret_version, struct ibid_e
 enum ibid_code lite_apply_schema(struct store *, const char *name, const char *text, int64_t now_us,
                                  enum schema_state *ret, struct ibid_err *);
 IBID_CHECK enum ibid_code lite_schema_version(struct lite_conn *conn, int *ret, struct ibid_err *err);
-IBID_CHECK enum ibid_code lite_use_wal(struct lite_store *store, struct lite_conn *conn,
-                                       struct ibid_err *err);
+IBID_CHECK enum ibid_code lite_use_wal(struct lite_store *store, struct ibid_err *err);
 
 /* contract.c */
 enum ibid_code lite_put_contract(struct store *, const struct contract_row *, struct ibid_err *);

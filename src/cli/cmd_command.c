@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_command.c -- look at commands: one with everything that belongs to it, or a list.
+ *
+ * A key is shown as it is: whoever may open the store may see it. */
+#include "base/instant.h"
+#include "cli/cli.h"
+#include "cli/output.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LIMIT_DEFAULT = 50, LIMIT_MAX = 1000, EVENTS_MAX = 10000, STATE_MAX = 32 };
+
+/* One command and what belongs to it. */
+struct dossier {
+	struct command_row row;
+	struct event_row *events;
+	size_t event_count;
+	struct audit_row *audit;
+	size_t audit_count;
+	struct evidence_row *conflicts;
+	size_t conflict_count;
+};
+
+/* ---- Values as text -------------------------------------------------------------------------- */
+
+static const char *id_text(struct arena *arena, struct uuid id)
+{
+	static const struct uuid none;
+	char text[UUID_TEXT_SIZE];
+	if (memcmp(&id, &none, sizeof id) == 0)
+		return NULL;
+	uuid_write(id, text);
+	return arena_strdup(arena, text);
+}
+
+static const char *time_text(struct arena *arena, int64_t us)
+{
+	char text[INSTANT_TEXT_SIZE];
+	if (!us)
+		return NULL;
+	instant_write(us, text);
+	return arena_strdup(arena, text);
+}
+
+/* To the second, for tables: "2026-11-15T10:00:00Z". */
+static const char *short_time(struct arena *arena, int64_t us)
+{
+	const char *text = time_text(arena, us);
+	return text ? arena_printf(arena, "%.19sZ", text) : NULL;
+}
+
+static const char *hash_text(struct arena *arena, const struct sha256 *hash)
+{
+	char text[SHA256_TEXT_SIZE];
+	sha256_write(hash, text);
+	return arena_strdup(arena, text);
+}
+
+static const char *number_text(struct arena *arena, int64_t number)
+{
+	return number ? arena_printf(arena, "%lld", (long long)number) : NULL;
+}
+
+static const char *resource_text(struct arena *arena, const char *type, const char *id)
+{
+	if (!type || !id)
+		return id;
+	return arena_printf(arena, "%s %s", type, id);
+}
+
+static const char *reason_text(struct arena *arena, const struct command_row *row)
+{
+	if (!row->reason || !row->text)
+		return row->reason ? row->reason : row->text;
+	return arena_printf(arena, "%s: %s", row->reason, row->text);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void row_json(struct str *out, struct arena *arena, const struct command_row *row)
+{
+	obj_text(out, "id", id_text(arena, row->id));
+	obj_text(out, "tenant", row->identity.tenant);
+	obj_text(out, "operation", row->identity.operation);
+	obj_text(out, "scope", row->identity.scope);
+	obj_text(out, "key", row->identity.key);
+	obj_text(out, "state", command_state_name(row->state));
+	obj_bool(out, "linked", row->linked);
+	obj_raw(out, "status", number_text(arena, row->status));
+	obj_text(out, "resource_type", row->resource_type);
+	obj_text(out, "resource_id", row->resource_id);
+	obj_text(out, "reason", row->reason);
+	obj_text(out, "text", row->text);
+	obj_int(out, "contract_version", row->contract_version);
+	obj_int(out, "scheme", row->scheme);
+	obj_text(out, "fingerprint", hash_text(arena, &row->fingerprint));
+	obj_int(out, "attempts", row->attempts);
+	obj_text(out, "client", row->client);
+	obj_text(out, "actor", row->actor);
+	obj_text(out, "audit_id", id_text(arena, row->audit_id));
+	obj_text(out, "created_at", time_text(arena, row->created_us));
+	obj_text(out, "finished_at", time_text(arena, row->finished_us));
+	obj_text(out, "expires_at", time_text(arena, row->expires_us));
+}
+
+static void event_json(struct str *out, struct arena *arena, const struct event_row *event)
+{
+	obj_begin(out, NULL, '{');
+	obj_text(out, "id", id_text(arena, event->id));
+	obj_text(out, "type", event->type);
+	obj_text(out, "aggregate_type", event->aggregate_type);
+	obj_text(out, "aggregate_id", event->aggregate_id);
+	obj_int(out, "version", event->version);
+	obj_text(out, "key", event->key);
+	obj_int(out, "ordinal", event->ordinal);
+	obj_raw(out, "payload", event->payload);
+	obj_text(out, "correlation_id", event->correlation_id);
+	obj_text(out, "causation_id", event->causation_id);
+	obj_text(out, "at", time_text(arena, event->at_us));
+	obj_end(out, '}');
+}
+
+static void audit_json(struct str *out, struct arena *arena, const struct audit_row *audit)
+{
+	obj_begin(out, "audit", '{');
+	obj_text(out, "id", id_text(arena, audit->id));
+	obj_text(out, "fact", audit->fact);
+	obj_text(out, "outcome", audit->outcome);
+	obj_int(out, "contract_version", audit->contract_version);
+	obj_text(out, "client", audit->client);
+	obj_text(out, "actor", audit->actor);
+	obj_text(out, "resource_type", audit->resource_type);
+	obj_text(out, "resource_id", audit->resource_id);
+	obj_text(out, "correlation_id", audit->correlation_id);
+	obj_text(out, "causation_id", audit->causation_id);
+	obj_text(out, "fingerprint", hash_text(arena, &audit->fingerprint));
+	obj_text(out, "at", time_text(arena, audit->at_us));
+	obj_end(out, '}');
+}
+
+static void conflict_json(struct str *out, struct arena *arena, const struct evidence_row *conflict)
+{
+	obj_begin(out, NULL, '{');
+	obj_text(out, "fingerprint", hash_text(arena, &conflict->fingerprint));
+	obj_text(out, "client", *conflict->client ? conflict->client : NULL);
+	obj_text(out, "actor", *conflict->actor ? conflict->actor : NULL);
+	obj_int(out, "count", conflict->count);
+	obj_text(out, "first_at", time_text(arena, conflict->first_us));
+	obj_text(out, "last_at", time_text(arena, conflict->last_us));
+	obj_end(out, '}');
+}
+
+static bool print_dossier_json(struct arena *arena, const struct dossier *dossier)
+{
+	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
+	obj_begin(&out, NULL, '{');
+	row_json(&out, arena, &dossier->row);
+	obj_raw(&out, "body", dossier->row.body);
+	obj_begin(&out, "events", '[');
+	for (size_t i = 0; i < dossier->event_count; i++)
+		event_json(&out, arena, &dossier->events[i]);
+	obj_end(&out, ']');
+	if (dossier->audit_count)
+		audit_json(&out, arena, &dossier->audit[0]);
+	else
+		obj_raw(&out, "audit", NULL);
+	obj_begin(&out, "conflicts", '[');
+	for (size_t i = 0; i < dossier->conflict_count; i++)
+		conflict_json(&out, arena, &dossier->conflicts[i]);
+	obj_end(&out, ']');
+	obj_end(&out, '}');
+	bool ok = out_line(&out);
+	str_release(&out);
+	return ok;
+}
+
+/* ---- Text ------------------------------------------------------------------------------------ */
+
+static void print_row(struct arena *arena, const struct command_row *row)
+{
+	const char *scope = row->identity.scope, *state = command_state_name(row->state);
+	field_print("command", id_text(arena, row->id));
+	field_print("tenant", row->identity.tenant);
+	field_print("operation", row->identity.operation);
+	field_print("scope", *scope ? scope : NULL);
+	field_print("key", row->identity.key);
+	out_textf("%-12s ", "state");
+	out_painted(paint_of_word(state), state);
+	out_textf("%s\n", row->linked ? ", linked to what was there" : "");
+	field_print("status", number_text(arena, row->status));
+	field_print("reason", reason_text(arena, row));
+	field_print("resource", resource_text(arena, row->resource_type, row->resource_id));
+	field_print("body", row->body);
+	field_print("contract", arena_printf(arena, "version %d", row->contract_version));
+	field_print("fingerprint", arena_printf(arena, "%s (scheme %d)",
+	                                        hash_text(arena, &row->fingerprint), row->scheme));
+	field_print("attempts", number_text(arena, row->attempts));
+	field_print("client", row->client);
+	field_print("actor", row->actor);
+	field_print("created", time_text(arena, row->created_us));
+	field_print("finished", time_text(arena, row->finished_us));
+	field_print("expires", time_text(arena, row->expires_us));
+}
+
+static void print_section(const char *title, size_t count)
+{
+	out_text("\n");
+	out_painted(PAINT_HEAD, title);
+	out_textf(" (%zu)\n", count);
+}
+
+static void print_events(struct arena *arena, const struct dossier *dossier)
+{
+	print_section("events", dossier->event_count);
+	for (size_t i = 0; i < dossier->event_count; i++) {
+		const struct event_row *event = &dossier->events[i];
+		field_print("  type", event->type);
+		field_print("  aggregate", arena_printf(arena, "%s %s, version %lld", event->aggregate_type,
+		                                        event->aggregate_id, (long long)event->version));
+		field_print("  payload", event->payload);
+		field_print("  id", id_text(arena, event->id));
+		field_print("  key", event->key);
+		field_print("  correlation", event->correlation_id);
+		field_print("  causation", event->causation_id);
+		field_print("  at", time_text(arena, event->at_us));
+	}
+}
+
+static void print_audit(struct arena *arena, const struct dossier *dossier)
+{
+	print_section("audit trail", dossier->audit_count);
+	for (size_t i = 0; i < dossier->audit_count; i++) {
+		const struct audit_row *audit = &dossier->audit[i];
+		field_print("  fact", audit->fact);
+		field_print("  outcome", audit->outcome);
+		field_print("  resource", resource_text(arena, audit->resource_type, audit->resource_id));
+		field_print("  client", audit->client);
+		field_print("  actor", audit->actor);
+		field_print("  id", id_text(arena, audit->id));
+		field_print("  correlation", audit->correlation_id);
+		field_print("  causation", audit->causation_id);
+		field_print("  at", time_text(arena, audit->at_us));
+	}
+}
+
+static void print_conflicts(struct arena *arena, const struct dossier *dossier)
+{
+	print_section("conflicts: the same key with another payload", dossier->conflict_count);
+	for (size_t i = 0; i < dossier->conflict_count; i++) {
+		const struct evidence_row *conflict = &dossier->conflicts[i];
+		field_print("  payload", hash_text(arena, &conflict->fingerprint));
+		field_print("  times", number_text(arena, conflict->count));
+		field_print("  client", *conflict->client ? conflict->client : NULL);
+		field_print("  actor", *conflict->actor ? conflict->actor : NULL);
+		field_print("  first", time_text(arena, conflict->first_us));
+		field_print("  last", time_text(arena, conflict->last_us));
+	}
+}
+
+static bool print_dossier(struct arena *arena, const struct dossier *dossier)
+{
+	print_row(arena, &dossier->row);
+	print_events(arena, dossier);
+	print_audit(arena, dossier);
+	print_conflicts(arena, dossier);
+	return true;
+}
+
+/* ---- show ------------------------------------------------------------------------------------ */
+
+/* The one command with this key, whatever its scope: few people can type a scope. */
+static enum ibid_code find_by_key(struct store *store, struct arena *arena, const struct args *args,
+                                  struct command_row *ret, struct ibid_err *err)
+{
+	const char *tenant = args->values[OPT_TENANT];
+	struct command_filter filter = {
+	    .tenant = tenant,
+	    .operation = args->values[OPT_OPERATION],
+	    .key = args->values[OPT_KEY],
+	    .state = -1,
+	    .limit = 2,
+	};
+	struct command_row *rows = NULL;
+	size_t count = 0;
+	enum ibid_code code = store->ops->list_commands(store, arena, &filter, &rows, &count, err);
+	if (code)
+		return code;
+	if (count == 0)
+		return err_set(err, IBID_NOT_FOUND, "tenant %s has no command %s with key %s", tenant,
+		               filter.operation, filter.key);
+	if (count > 1)
+		return err_set(err, IBID_INVALID,
+		               "several senders used key %s: give the ID, or --scope '%s' or '%s'",
+		               filter.key, rows[0].identity.scope, rows[1].identity.scope);
+	return store->ops->get_command(store, arena, tenant, &rows[0].id, NULL, ret, err);
+}
+
+static enum ibid_code find_row(struct store *store, struct arena *arena, const struct args *args,
+                               const struct uuid *id, struct command_row *ret, struct ibid_err *err)
+{
+	const char *const *values = args->values;
+	if (!id && !values[OPT_SCOPE])
+		return find_by_key(store, arena, args, ret, err);
+	struct identity identity = {values[OPT_TENANT], values[OPT_OPERATION], values[OPT_SCOPE],
+	                            values[OPT_KEY]};
+	enum ibid_code code = store->ops->get_command(store, arena, values[OPT_TENANT], id,
+	                                              id ? NULL : &identity, ret, err);
+	if (code == IBID_NOT_FOUND)
+		return err_set(err, code, "tenant %s has no such command", values[OPT_TENANT]);
+	return code;
+}
+
+static enum ibid_code read_dossier(struct store *store, struct arena *arena,
+                                   const struct args *args, const struct uuid *id,
+                                   struct dossier *ret, struct ibid_err *err)
+{
+	const struct store_ops *ops = store->ops;
+	const char *tenant = args->values[OPT_TENANT];
+	enum ibid_code code = find_row(store, arena, args, id, &ret->row, err);
+	const struct uuid *found = &ret->row.id;
+	if (!code)
+		code = ops->list_events(store, arena, tenant, found, EVENTS_MAX, &ret->events,
+		                        &ret->event_count, err);
+	if (!code)
+		code = ops->list_audit(store, arena, tenant, found, 1, &ret->audit, &ret->audit_count, err);
+	if (!code)
+		code = ops->list_evidence(store, arena, tenant, found, &ret->conflicts,
+		                          &ret->conflict_count, err);
+	return code;
+}
+
+/* An id, or operation and key; not both, not half of it. */
+static bool names_one(const struct args *args)
+{
+	bool operation = args_has(args, OPT_OPERATION), key = args_has(args, OPT_KEY);
+	if (args->operand_count)
+		return !operation && !key && !args_has(args, OPT_SCOPE);
+	return operation && key;
+}
+
+int cmd_command_show(const struct args *args)
+{
+	struct arena arena = {0};
+	struct ibid_err err = {0};
+	struct store *store = NULL;
+	struct dossier dossier = {0};
+	struct uuid id;
+	int exit = CLI_OK;
+	if (!names_one(args))
+		return usage_error(args->command, "name the command by ID, or by --operation and --key");
+	if (args->operand_count && !uuid_read(args->operands[0], &id))
+		return usage_error(args->command, "\"%.100s\" is not the id of a command",
+		                   args->operands[0]);
+	enum ibid_code code = open_store(args, false, true, &store, &err);
+	if (!code)
+		code = read_dossier(store, &arena, args, args->operand_count ? &id : NULL, &dossier, &err);
+	if (code)
+		exit = say_err(&err);
+	else if (!(args_has(args, OPT_JSON) ? print_dossier_json : print_dossier)(&arena, &dossier))
+		exit = CLI_ERROR;
+	store_close(store);
+	arena_release(&arena);
+	return exit;
+}
+
+/* ---- list ------------------------------------------------------------------------------------ */
+
+static bool read_state(const char *given, int *ret)
+{
+	char name[STATE_MAX];
+	size_t size = strlen(given);
+	enum command_state state;
+	if (size >= sizeof name)
+		return false;
+	for (size_t i = 0; i <= size; i++)
+		name[i] = (char)(given[i] == '-' ? '_' : toupper((unsigned char)given[i]));
+	if (!command_state_read(name, &state))
+		return false;
+	*ret = (int)state;
+	return true;
+}
+
+static bool read_limit(const char *given, size_t *ret)
+{
+	size_t limit = 0;
+	for (const char *c = given; *c; c++) {
+		if (*c < '0' || *c > '9' || limit > LIMIT_MAX)
+			return false;
+		limit = 10 * limit + (size_t)(*c - '0');
+	}
+	*ret = limit;
+	return limit >= 1 && limit <= LIMIT_MAX;
+}
+
+/* CLI_OK, or CLI_USAGE after telling. */
+static int read_filter(const struct args *args, struct command_filter *ret, struct uuid *after)
+{
+	const char *const *values = args->values;
+	*ret = (struct command_filter){
+	    .tenant = values[OPT_TENANT],
+	    .operation = values[OPT_OPERATION],
+	    .key = values[OPT_KEY],
+	    .state = -1,
+	    .limit = LIMIT_DEFAULT,
+	};
+	if (values[OPT_STATE] && !read_state(values[OPT_STATE], &ret->state))
+		return usage_error(args->command, "--state is one of %s", option_specs[OPT_STATE].meaning);
+	if (values[OPT_LIMIT] && !read_limit(values[OPT_LIMIT], &ret->limit))
+		return usage_error(args->command, "--limit is a number from 1 to %d", LIMIT_MAX);
+	if (values[OPT_AFTER]) {
+		if (!uuid_read(values[OPT_AFTER], after))
+			return usage_error(args->command, "--after is the id of a command, not \"%.100s\"",
+			                   values[OPT_AFTER]);
+		ret->after = after;
+	}
+	return CLI_OK;
+}
+
+static bool print_rows_json(struct arena *arena, const struct command_row *rows, size_t count)
+{
+	bool ok = true;
+	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
+	for (size_t i = 0; ok && i < count; i++) {
+		str_clear(&out);
+		obj_begin(&out, NULL, '{');
+		row_json(&out, arena, &rows[i]);
+		obj_end(&out, '}');
+		ok = out_line(&out);
+	}
+	str_release(&out);
+	return ok;
+}
+
+static bool print_rows(struct arena *arena, const struct command_row *rows, size_t count)
+{
+	static const char *const heads[] = {"COMMAND", "CREATED", "TENANT", "OPERATION",
+	                                    "KEY",     "STATE",   "STATUS", "RESOURCE OR REASON"};
+	enum { COLUMNS = sizeof heads / sizeof *heads, STATE_COLUMN = 5 };
+	struct table table = {
+	    .arena = arena, .heads = heads, .columns = COLUMNS, .painted = STATE_COLUMN};
+	for (size_t i = 0; i < count; i++) {
+		const struct command_row *row = &rows[i];
+		const char *resource = resource_text(arena, row->resource_type, row->resource_id);
+		table_add(&table, (const char *[COLUMNS]){
+		                      id_text(arena, row->id), short_time(arena, row->created_us),
+		                      row->identity.tenant, row->identity.operation, row->identity.key,
+		                      command_state_name(row->state), number_text(arena, row->status),
+		                      row->reason ? reason_text(arena, row) : resource});
+	}
+	if (count)
+		table_print(&table);
+	else
+		say("no commands");
+	return true;
+}
+
+int cmd_command_list(const struct args *args)
+{
+	struct arena arena = {0};
+	struct ibid_err err = {0};
+	struct store *store = NULL;
+	struct command_filter filter;
+	struct command_row *rows = NULL;
+	struct uuid after;
+	size_t count = 0;
+	int exit = read_filter(args, &filter, &after);
+	if (exit)
+		return exit;
+	size_t limit = filter.limit++; /* one more tells whether there is a next page */
+	enum ibid_code code = open_store(args, false, true, &store, &err);
+	if (!code)
+		code = store->ops->list_commands(store, &arena, &filter, &rows, &count, &err);
+	size_t shown = count < limit ? count : limit;
+	if (code)
+		exit = say_err(&err);
+	else if (!(args_has(args, OPT_JSON) ? print_rows_json : print_rows)(&arena, rows, shown))
+		exit = CLI_ERROR;
+	else if (count > shown)
+		say("there are more: add --after %s", id_text(&arena, rows[shown - 1].id));
+	store_close(store);
+	arena_release(&arena);
+	return exit;
+}

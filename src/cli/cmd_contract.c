@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_contract.c -- look at a directory of contracts, and keep it in a store. */
+#include "base/env.h"
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "contract/matrix.h"
+#include "ledger/ledger.h"
+
+#include <string.h>
+
+/* ---- check ----------------------------------------------------------------------------------- */
+
+static bool print_problem_json(const struct contract_problem *problem)
+{
+	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
+	obj_begin(&out, NULL, '{');
+	obj_text(&out, "file", problem->file);
+	obj_int(&out, "line", problem->line);
+	obj_text(&out, "text", problem->text);
+	obj_text(&out, "question", problem->question);
+	obj_end(&out, '}');
+	bool ok = out_line(&out);
+	str_release(&out);
+	return ok;
+}
+
+static void print_problem(const struct contract_problem *problem)
+{
+	if (problem->line)
+		out_textf("%s:%d: %s\n", problem->file, problem->line, problem->text);
+	else
+		out_textf("%s: %s\n", problem->file, problem->text);
+	if (problem->question)
+		out_textf("  %s\n", problem->question);
+}
+
+static int print_problems(const struct args *args, const struct contracts *contracts)
+{
+	bool ok = true;
+	size_t count = contracts_problem_count(contracts);
+	for (size_t i = 0; ok && i < count; i++) {
+		if (args_has(args, OPT_JSON))
+			ok = print_problem_json(contracts_problem(contracts, i));
+		else
+			print_problem(contracts_problem(contracts, i));
+	}
+	say("%zu problem%s in %s", count, count == 1 ? "" : "s", contracts_dir(contracts));
+	return ok ? CLI_FOUND : CLI_ERROR;
+}
+
+int cmd_contract_check(const struct args *args)
+{
+	struct ibid_err err = {0};
+	struct contracts *contracts = NULL;
+	int exit = CLI_OK;
+	if (!dir_of(args))
+		return usage_no_dir(args);
+	enum ibid_code code = contracts_load(dir_of(args), &contracts, &err);
+	size_t count = contracts ? contracts_count(contracts) : 0;
+	if (code == IBID_CONTRACT)
+		exit = print_problems(args, contracts);
+	else if (code)
+		exit = say_err(&err);
+	else if (!args_has(args, OPT_JSON))
+		out_textf("%zu contract%s, no problems\n", count, count == 1 ? "" : "s");
+	contracts_free(contracts);
+	return exit;
+}
+
+/* ---- matrix ---------------------------------------------------------------------------------- */
+
+static bool format_of(const struct args *args, enum matrix_format *ret)
+{
+	static const char *const names[] = {
+	    [MATRIX_TEXT] = "text",
+	    [MATRIX_MARKDOWN] = "markdown",
+	    [MATRIX_JSON] = "json",
+	};
+	const char *given = args->values[OPT_FORMAT];
+	if (!given)
+		given = args_has(args, OPT_JSON) ? "json" : "text";
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		if (strcmp(given, names[i]) == 0) {
+			*ret = (enum matrix_format)i;
+			return *ret == MATRIX_JSON || !args_has(args, OPT_JSON);
+		}
+	}
+	return false;
+}
+
+int cmd_contract_matrix(const struct args *args)
+{
+	struct ibid_err err = {0};
+	struct contracts *contracts = NULL;
+	enum matrix_format format;
+	if (!dir_of(args))
+		return usage_no_dir(args);
+	if (!format_of(args, &format))
+		return usage_error(args->command,
+		                   "--format is one of text, markdown and json (and --json is "
+		                   "--format json)");
+	if (load_contracts(dir_of(args), &contracts, &err))
+		return say_err(&err);
+	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
+	matrix_write(&out, contracts, format);
+	int exit = out.failed ? say_no_memory() : CLI_OK;
+	if (!exit)
+		out_bytes(str_text(&out), out.size);
+	if (!exit && out.size && out.data[out.size - 1] != '\n')
+		out_bytes("\n", 1);
+	str_release(&out);
+	contracts_free(contracts);
+	return exit;
+}
+
+/* ---- apply ----------------------------------------------------------------------------------- */
+
+static bool print_kept(const struct args *args, const struct contracts *contracts)
+{
+	bool ok = true;
+	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
+	for (size_t i = 0; ok && i < contracts_count(contracts); i++) {
+		const struct contract *contract = contracts_at(contracts, i);
+		if (!args_has(args, OPT_JSON)) {
+			out_textf("%s version %d kept\n", contract->name, contract->version);
+			continue;
+		}
+		str_clear(&out);
+		obj_begin(&out, NULL, '{');
+		obj_text(&out, "command", contract->name);
+		obj_int(&out, "version", contract->version);
+		obj_end(&out, '}');
+		ok = out_line(&out);
+	}
+	str_release(&out);
+	return ok;
+}
+
+int cmd_contract_apply(const struct args *args)
+{
+	struct ibid_err err = {0};
+	struct contracts *contracts = NULL;
+	struct store *store = NULL;
+	int exit = CLI_OK;
+	if (!dir_of(args))
+		return usage_no_dir(args);
+	enum ibid_code code = load_contracts(dir_of(args), &contracts, &err);
+	if (!code)
+		code = open_store(args, false, true, &store, &err);
+	if (!code)
+		code = ledger_keep_contracts(store, contracts, env_system(), &err);
+	if (code)
+		exit = say_err(&err);
+	else if (!print_kept(args, contracts))
+		exit = CLI_ERROR;
+	store_close(store);
+	contracts_free(contracts);
+	return exit;
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main.c -- the `ibid` binary: find the subcommand in the table, read its options, run it. */
+#include "cli/cli.h"
+#include "cli/output.h"
+
+#include <string.h>
+
+#define STORE     BIT(OPT_STORE)
+#define CONTRACTS BIT(OPT_CONTRACTS)
+#define TENANT    BIT(OPT_TENANT)
+#define OPERATION BIT(OPT_OPERATION)
+#define KEY       BIT(OPT_KEY)
+#define SENDER    (BIT(OPT_CLIENT) | BIT(OPT_ACTOR) | BIT(OPT_RESOURCE))
+#define JSON      BIT(OPT_JSON)
+
+const struct cli_command cli_commands[] = {
+    {
+        .name = "init",
+        .run = cmd_init,
+        .takes = STORE | CONTRACTS | JSON,
+        .needs = STORE | CONTRACTS,
+        .operands = "",
+        .summary = "make a store ready for a directory of contracts",
+        .details = "Creates or migrates the store, applies the directory's schema.sqlite.sql or\n"
+                   "schema.postgres.sql once, and keeps the contracts in the store. Safe to run\n"
+                   "again, and by several processes at once.",
+        .examples = "  $ ibid init --store sqlite:pay.db --contracts examples/payments\n"
+                    "  $ IBID_STORE=postgres://ibid@db/ledger ibid init --contracts contracts\n",
+    },
+    {
+        .name = "migrate",
+        .run = cmd_migrate,
+        .takes = STORE | JSON,
+        .needs = STORE,
+        .operands = "",
+        .summary = "bring a store's schema to this version",
+        .details = "Needs no contracts. Safe to run again, and by several processes at once: one\n"
+                   "does it, the others wait. Your own tables are not touched.",
+        .examples = "  $ ibid migrate --store sqlite:pay.db\n",
+    },
+    {
+        .name = "contract check",
+        .run = cmd_contract_check,
+        .takes = CONTRACTS | JSON,
+        .operands = "[DIR]",
+        .operand_max = 1,
+        .summary = "find what is wrong or left open in contracts",
+        .details = "Reads every contract of the directory and prints each problem with its file,\n"
+                   "its line and the question that is left open. Exit code 8 when there is one.",
+        .examples = "  $ ibid contract check examples/payments\n",
+    },
+    {
+        .name = "contract matrix",
+        .run = cmd_contract_matrix,
+        .takes = CONTRACTS | BIT(OPT_FORMAT) | JSON,
+        .operands = "[DIR]",
+        .operand_max = 1,
+        .summary = "print the tables that reviewers ask for",
+        .details = "Prints, from the contracts: the idempotency matrix, retry policy, exception\n"
+                   "queues, failure modes, the reconciliation plan, a sequence diagram per flow\n"
+                   "and a runbook outline. --json is --format json.",
+        .examples = "  $ ibid contract matrix examples/payments\n"
+                    "  $ ibid contract matrix examples/payments --format markdown > REVIEW.md\n",
+    },
+    {
+        .name = "contract apply",
+        .run = cmd_contract_apply,
+        .takes = STORE | CONTRACTS | JSON,
+        .needs = STORE,
+        .operands = "[DIR]",
+        .operand_max = 1,
+        .summary = "keep the directory's contracts in the store",
+        .details = "Commands are compared under the contract version they came with, so a version\n"
+                   "that was put to use never changes: a changed contract needs a new version.",
+        .examples = "  $ ibid contract apply examples/payments --store sqlite:pay.db\n",
+    },
+    {
+        .name = "canon",
+        .run = cmd_canon,
+        .operands = "[FILE|-]",
+        .operand_max = 1,
+        .summary = "write a JSON text in canonical form",
+        .details = "RFC 8785, except that a number which a double would change keeps all its\n"
+                   "digits. Writes the canonical bytes and nothing else, not even a newline.\n"
+                   "Without a file it reads the standard input.",
+        .examples = "  $ echo '{\"b\":1.10,\"a\":[]}' | ibid canon\n"
+                    "  {\"a\":[],\"b\":1.1}\n",
+    },
+    {
+        .name = "fingerprint",
+        .run = cmd_fingerprint,
+        .takes = CONTRACTS | TENANT | OPERATION | SENDER | BIT(OPT_EXPLAIN) | JSON,
+        .needs = CONTRACTS | TENANT | OPERATION,
+        .operands = "[FILE|-]",
+        .operand_max = 1,
+        .summary = "show what makes two payloads the same",
+        .details = "Prints the SHA-256 under which a payload is compared with an earlier one of\n"
+                   "the same key, as `ibid submit` with the same options computes it. No store is\n"
+                   "needed.",
+        .examples = "  $ ibid fingerprint --contracts examples/payments --tenant acme \\\n"
+                    "      --operation create-payment payment.json\n"
+                    "  $ ibid fingerprint ... --explain payment.json | sha256sum\n",
+    },
+    {
+        .name = "submit",
+        .run = cmd_submit,
+        .takes = STORE | CONTRACTS | TENANT | OPERATION | KEY | SENDER | BIT(OPT_CORRELATION_ID) |
+                 BIT(OPT_CAUSATION_ID) | JSON,
+        .needs = STORE | CONTRACTS | TENANT | OPERATION,
+        .operands = "[FILE|-]",
+        .operand_max = 1,
+        .summary = "bring one command to its outcome",
+        .details = "Runs the command once, or gives back the outcome it had: the same key and\n"
+                   "payload may be sent any number of times. The payload is JSON, from a file or\n"
+                   "the standard input. --key may be left out where the contract derives it from\n"
+                   "the payload. The exit code tells the decision (see `ibid help`).",
+        .examples =
+            "  $ echo '{\"from\":\"A\",\"to\":\"B\",\"amount\":12.50,\"currency\":\"EUR\"}' |\n"
+            "      ibid submit --store sqlite:pay.db --contracts examples/payments \\\n"
+            "      --tenant acme --operation create-payment --key k-1 -\n"
+            "  executed   201  {\"id\":\"0197...\"}\n",
+    },
+    {
+        .name = "command show",
+        .run = cmd_command_show,
+        .takes = STORE | TENANT | OPERATION | KEY | BIT(OPT_SCOPE) | JSON,
+        .needs = STORE | TENANT,
+        .operands = "[ID]",
+        .operand_max = 1,
+        .summary = "show one command, its events, audit entry and conflicts",
+        .details =
+            "The command is named by its id, or by --operation and --key; --scope is needed\n"
+            "only where several senders used the same key.",
+        .examples = "  $ ibid command show --store sqlite:pay.db --tenant acme \\\n"
+                    "      --operation create-payment --key k-1\n",
+    },
+    {
+        .name = "command list",
+        .run = cmd_command_list,
+        .takes = STORE | TENANT | OPERATION | KEY | BIT(OPT_STATE) | BIT(OPT_LIMIT) |
+                 BIT(OPT_AFTER) | JSON,
+        .needs = STORE,
+        .operands = "",
+        .summary = "list commands, the newest first",
+        .details = "Prints a table, or with --json one object per line.",
+        .examples = "  $ ibid command list --store sqlite:pay.db --tenant acme --state rejected\n"
+                    "  $ ibid command list --store sqlite:pay.db --json | jq -r .key\n",
+    },
+    {
+        .name = "doctor",
+        .run = cmd_doctor,
+        .takes = STORE | CONTRACTS | JSON,
+        .needs = STORE,
+        .operands = "",
+        .summary = "tell what is unsafe about a store and how it is set up",
+        .details = "Looks at the database's settings and version, at ibid's schema and, with\n"
+                   "--contracts, at the contracts. Exit code 8 when something must not stay as it\n"
+                   "is; warnings alone leave it at 0.",
+        .examples = "  $ ibid doctor --store sqlite:pay.db --contracts examples/payments\n",
+    },
+    {
+        .name = "version",
+        .run = cmd_version,
+        .takes = JSON,
+        .operands = "",
+        .summary = "print the version",
+        .details = "Prints the version of ibid, and with --json also that of the schema it writes.",
+        .examples = "  $ ibid version\n",
+    },
+    {
+        .name = "help",
+        .run = cmd_help,
+        .operands = "[COMMAND]",
+        .operand_max = OPERANDS_MAX,
+        .summary = "explain a command",
+        .details = "Without a command: the list of commands and the exit codes.",
+        .examples = "  $ ibid help submit\n",
+    },
+    {0},
+};
+
+enum { COMMANDS = sizeof cli_commands / sizeof *cli_commands - 1 };
+
+/* The command that the first words name, and how many of them are its name. */
+static const struct cli_command *find_command(size_t count, const char *const *words,
+                                              size_t *ret_words)
+{
+	for (const struct cli_command *command = cli_commands; command->name; command++) {
+		const char *space = strchr(command->name, ' ');
+		size_t first = space ? (size_t)(space - command->name) : strlen(command->name);
+		if (count < 1 || strlen(words[0]) != first || memcmp(words[0], command->name, first) != 0)
+			continue;
+		if (space && (count < 2 || strcmp(words[1], space + 1) != 0))
+			continue;
+		*ret_words = space ? 2 : 1;
+		return command;
+	}
+	return NULL;
+}
+
+static int unknown_command(size_t count, const char *const *words)
+{
+	const char *names[2 * COMMANDS];
+	char given[64] = "";
+	bool group = false;
+	for (size_t i = 0; i < COMMANDS; i++) {
+		const char *space = strchr(cli_commands[i].name, ' ');
+		names[i] = cli_commands[i].name;
+		group = group || (space && strlen(words[0]) == (size_t)(space - names[i]) &&
+		                  strncmp(names[i], words[0], strlen(words[0])) == 0);
+	}
+	strncat(given, words[0], sizeof given - 2);
+	if (group && count < 2)
+		return usage_error(NULL, "%s needs a command: see `ibid help %s`", words[0], words[0]);
+	if (count > 1 && (group || words[1][0] != '-')) {
+		strncat(given, " ", sizeof given - 1 - strlen(given));
+		strncat(given, words[1], sizeof given - 1 - strlen(given));
+	}
+	const char *near = nearest(given, names, COMMANDS);
+	if (!near && !group)
+		near = nearest(words[0], names, COMMANDS);
+	if (near)
+		return usage_error(NULL, "unknown command \"%s\"; did you mean `ibid %s`?", given, near);
+	return usage_error(NULL, "unknown command \"%s\"", given);
+}
+
+int cmd_help(const struct args *args)
+{
+	size_t words = 0;
+	if (!args->operand_count) {
+		help_overview();
+		return CLI_OK;
+	}
+	const struct cli_command *command = find_command(args->operand_count, args->operands, &words);
+	if (command && words == args->operand_count)
+		help_command(command);
+	else if (args->operand_count != 1 || !help_group(args->operands[0]))
+		return unknown_command(args->operand_count, args->operands);
+	return CLI_OK;
+}
+
+int cmd_version(const struct args *args)
+{
+	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
+	bool ok = true;
+	if (args_has(args, OPT_JSON)) {
+		obj_begin(&out, NULL, '{');
+		obj_text(&out, "version", ibid_version());
+		obj_int(&out, "schema", STORE_SCHEMA);
+		obj_end(&out, '}');
+		ok = out_line(&out);
+	} else {
+		out_textf("ibid %s\n", ibid_version());
+	}
+	str_release(&out);
+	return ok ? CLI_OK : CLI_ERROR;
+}
+
+static bool is_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+static int dispatch(size_t count, char **words)
+{
+	struct args args;
+	size_t used = 0;
+	const char *const *names = (const char *const *)words;
+	if (count == 0)
+		return usage_error(NULL, "no command was given");
+	if (is_help(words[0]) || (count > 1 && is_help(words[1]) && help_group(words[0]))) {
+		if (is_help(words[0]))
+			help_overview();
+		return CLI_OK;
+	}
+	if (strcmp(words[0], "--version") == 0)
+		return cmd_version(&(struct args){0});
+	if (words[0][0] == '-')
+		return usage_error(NULL, "the command comes first, then its options: \"%.100s\"", words[0]);
+	const struct cli_command *command = find_command(count, names, &used);
+	if (!command)
+		return unknown_command(count, names);
+	switch (args_read(command, (int)(count - used), words + used, &args)) {
+	case ARGS_HELP: help_command(command); return CLI_OK;
+	case ARGS_BAD: return CLI_USAGE;
+	case ARGS_OK: break;
+	}
+	return command->run(&args);
+}
+
+int main(int argc, char **argv)
+{
+	out_init();
+	return out_finish(dispatch(argc > 0 ? (size_t)argc - 1 : 0, argv + 1));
+}

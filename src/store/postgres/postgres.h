@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* postgres.h -- the store on PostgreSQL: what its files share.
+ *
+ * (P1) A connection is in pipeline mode unless it is lent or runs a schema file, and nothing is
+ *      pending on it between two trips.
+ * (P2) A connection in the pool is idle: no transaction, nothing unread. What can't be brought to
+ *      that state is closed.
+ * (P3) A COMMIT is sent only by commit(), last in its trip: whatever fails before it keeps it from
+ *      running, and whatever hides its result makes the outcome unknown (I7). */
+#ifndef STORE_POSTGRES_H
+#define STORE_POSTGRES_H
+
+#include "store/store.h"
+
+#include <libpq-fe.h>
+#include <pthread.h>
+
+/* ---- Statements: statement.c ------------------------------------------------------------------ */
+
+/* One statement per .sql file: X(symbol, file, parameters). */
+#define PG_STATEMENTS(X)                                                                           \
+	X(BEGIN, begin, 0)                                                                             \
+	X(COMMIT, commit, 0)                                                                           \
+	X(ROLLBACK, rollback, 0)                                                                       \
+	X(CHECK_DEFERRED, check_deferred, 0)                                                           \
+	X(GUARD, guard, 1)                                                                             \
+	X(CLAIM_LOCK, claim_lock, 8)                                                                   \
+	X(CLAIM_FIND, claim_find, 4)                                                                   \
+	X(RESOLVE_WAIT, resolve_wait, 1)                                                               \
+	X(RESOLVE_LOCK, resolve_lock, 1)                                                               \
+	X(COMMAND_INSERT, command_insert, 22)                                                          \
+	X(COMMAND_REPLACE, command_replace, 24)                                                        \
+	X(COMMAND_GET, command_get, 4)                                                                 \
+	X(COMMAND_GET_ID, command_get_id, 2)                                                           \
+	X(COMMAND_LIST, command_list, 6)                                                               \
+	X(COMMAND_LIST_ALL, command_list_all, 5)                                                       \
+	X(ANSWER_INSERT, answer_insert, 4)                                                             \
+	X(EVENT_APPEND, event_append, 13)                                                              \
+	X(EVENT_LIST, event_list, 2)                                                                   \
+	X(EVENT_LIST_COMMAND, event_list_command, 3)                                                   \
+	X(AUDIT_INSERT, audit_insert, 15)                                                              \
+	X(AUDIT_LIST, audit_list, 2)                                                                   \
+	X(AUDIT_LIST_COMMAND, audit_list_command, 3)                                                   \
+	X(EVIDENCE_COUNT, evidence_count, 6)                                                           \
+	X(EVIDENCE_LIST, evidence_list, 2)                                                             \
+	X(CONTRACT_PUT, contract_put, 6)                                                               \
+	X(CONTRACT_GET, contract_get, 3)                                                               \
+	X(SCHEMA_LOCK, schema_lock, 0)                                                                 \
+	X(SCHEMA_EXISTS, schema_exists, 0)                                                             \
+	X(SCHEMA_VERSION, schema_version, 0)                                                           \
+	X(SCHEMA_VERSION_PUT, schema_version_put, 2)                                                   \
+	X(SCHEMA_FILE_GET, schema_file_get, 1)                                                         \
+	X(SCHEMA_FILE_GUARD, schema_file_guard, 1)                                                     \
+	X(SCHEMA_FILE_PUT, schema_file_put, 3)                                                         \
+	X(DOCTOR, doctor, 0)                                                                           \
+	X(DOCTOR_INDEXES, doctor_indexes, 0)
+
+enum pg_statement_name {
+#define PG_STATEMENT_ENUM(symbol, file, count) STATEMENT_##symbol,
+	PG_STATEMENTS(PG_STATEMENT_ENUM)
+#undef PG_STATEMENT_ENUM
+	STATEMENT_COUNT
+};
+
+struct pg_statement {
+	unsigned id; /* unique in the process: its name on the server */
+	const char *sql;
+	int param_count;
+	const Oid *types; /* NULL: the server knows them from the text */
+};
+
+extern const struct pg_statement pg_statements[STATEMENT_COUNT];
+
+/* Ids for `count` more statements. */
+unsigned pg_statement_ids(size_t count);
+
+/* ---- Connections: connection.c ---------------------------------------------------------------- */
+
+struct pg_store;
+
+struct pg_conn {
+	PGconn *link;
+	bool unnamed;            /* use no prepared statements: a proxy may change the server under us */
+	bool broken;             /* may only be closed */
+	bool used;               /* has made a trip: it may have gone stale since */
+	unsigned char *prepared; /* by statement id: 1 when the server has it */
+	size_t prepared_room;
+	struct pg_conn *next;    /* in the pool */
+};
+
+/* Take our own parameter out of the URL: `statements=named` or `statements=unnamed`. */
+IBID_CHECK enum ibid_code pg_url_read(const char *url, char **ret_url, bool *ret_unnamed,
+                                      struct ibid_err *err);
+IBID_CHECK enum ibid_code pg_connect(struct pg_store *store, int timeout_seconds,
+                                     struct pg_conn **ret, struct ibid_err *err);
+void pg_disconnect(struct pg_conn *conn); /* takes NULL */
+
+/* ---- Trips: trip.c ---------------------------------------------------------------------------- */
+
+struct pg_call {
+	const struct pg_statement *statement;
+	const char *const *values; /* text; NULL is SQL NULL */
+	PGresult *result;
+};
+#define PG_CALL(symbol, ...)                                                                       \
+	((struct pg_call){.statement = &pg_statements[STATEMENT_##symbol], __VA_ARGS__})
+
+struct pg_trip {
+	size_t queued; /* calls handed to libpq; those after them were certainly not sent */
+	size_t done;   /* calls that succeeded; when not all did, calls[done] is the one that failed */
+};
+
+/* Send all calls and read all results: one round trip. A call that fails keeps those after it from
+ * running. True when all succeeded. Otherwise calls[done].result is the error, or NULL with
+ * conn->broken. Results are the caller's to release. */
+IBID_CHECK bool pg_trip(struct pg_conn *conn, struct pg_call *calls, size_t count,
+                        struct pg_trip *ret);
+void pg_release(struct pg_call *calls, size_t count); /* the results; may be repeated */
+
+/* Many statements in one text, by the simple protocol. NULL only without memory. */
+PGresult *pg_exec(struct pg_conn *conn, const char *text);
+
+/* ---- Pool: pool.c ----------------------------------------------------------------------------- */
+
+struct pg_pool {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct pg_conn *idle; /* last in, first out: the warmest */
+	unsigned open, most;
+};
+
+struct pg_store {
+	struct store base;
+	struct env *env;
+	struct log log;
+	char *url; /* holds the password: never shown */
+	bool unnamed;
+	unsigned busy_ms;
+	struct pg_pool pool;
+};
+
+IBID_CHECK enum ibid_code pg_pool_init(struct pg_store *store, unsigned most, struct ibid_err *err);
+void pg_pool_release(struct pg_store *store);
+
+/* A connection from the pool; with `fresh`, one opened now. IBID_BUSY when none came free in time. */
+IBID_CHECK enum ibid_code pg_pool_take(struct pg_store *store, bool fresh, struct pg_conn **ret,
+                                       struct ibid_err *err);
+void pg_pool_give(struct pg_store *store, struct pg_conn *conn); /* takes NULL; P2 */
+
+/* Take a connection and make its first trip. A pooled one may have died since it was last used: then
+ * once more on a fresh one, so the calls must be harmless when repeated. On success `*ret` is the
+ * caller's to give back; on failure it was given back. */
+IBID_CHECK enum ibid_code pg_pool_trip(struct pg_store *store, struct pg_call *calls, size_t count,
+                                       struct pg_conn **ret, struct ibid_err *err);
+
+/* The same for a verb that is one trip: the connection is given back, the results stay. */
+IBID_CHECK enum ibid_code pg_pool_query(struct pg_store *store, struct pg_call *calls, size_t count,
+                                        struct ibid_err *err);
+
+/* ---- Errors: error.c -------------------------------------------------------------------------- */
+
+/* What the server's error (or a broken connection: NULL) means for one of our own statements. */
+enum ibid_code pg_error(struct pg_conn *conn, const PGresult *result, struct ibid_err *err);
+
+/* The same where statements of a handler run: what is not ours to know is IBID_FAILED, and `ret` says
+ * why as store.h promises. */
+enum ibid_code pg_error_outcome(struct pg_conn *conn, const PGresult *result, struct arena *arena,
+                                struct outcome *ret, struct ibid_err *err);
+
+/* The connection is gone, or will be: FATAL, or of class 08 or 57P. */
+bool pg_error_is_fatal(const struct pg_conn *conn, const PGresult *result);
+
+/* Lines before the place that the error points at in the statement's text: 0 for the first line. */
+int pg_error_line(const PGresult *result, const char *text);
+
+/* The code of a SQLSTATE, or IBID_OK when it is not in the table. */
+enum ibid_code pg_sqlstate_code(const char *sqlstate);
+
+/* ---- Values: value.c -------------------------------------------------------------------------- */
+
+/* To text parameters. NULL without memory: check arena->failed once. */
+const char *pg_int(struct arena *arena, int64_t value);
+const char *pg_uuid(struct arena *arena, const struct uuid *uuid);
+const char *pg_hash(struct arena *arena, const struct sha256 *hash);
+const char *pg_time(struct arena *arena, int64_t us);
+const char *pg_time_or_null(struct arena *arena, int64_t us); /* 0: NULL */
+
+/* From cells. */
+const char *pg_cell(const PGresult *result, int row, int column); /* NULL: SQL NULL */
+const char *pg_cell_text(struct arena *arena, const PGresult *result, int row, int column);
+int64_t pg_cell_int(const PGresult *result, int row, int column); /* SQL NULL: 0 */
+bool pg_cell_bool(const PGresult *result, int row, int column);
+struct uuid pg_cell_uuid(const PGresult *result, int row, int column); /* SQL NULL: all zero */
+struct sha256 pg_cell_hash(const PGresult *result, int row, int column);
+
+/* ---- Transactions: transaction.c -------------------------------------------------------------- */
+
+/* What put_... verbs ask for waits in the queue and travels with the next trip: that of commit, or
+ * of a script. */
+struct pg_tx {
+	struct tx base;
+	struct pg_store *store;
+	struct pg_conn *conn;
+	struct arena arena; /* the queue and its values */
+	char command_id[UUID_TEXT_SIZE];
+	struct pg_call *queue;
+	size_t queue_count, queue_room;
+	bool lent;
+	bool misused; /* came back from the handler with another transaction, or none */
+};
+
+static inline struct pg_store *pg_store_of(struct store *store) { return (struct pg_store *)store; }
+static inline struct pg_tx *pg_tx_of(struct tx *tx) { return (struct pg_tx *)tx; }
+
+/* Takes the connection, also when it fails. */
+IBID_CHECK enum ibid_code pg_tx_new(struct pg_store *store, struct pg_conn *conn,
+                                    const struct uuid *command_id, struct pg_tx **ret,
+                                    struct ibid_err *err);
+IBID_CHECK enum ibid_code pg_tx_queue(struct pg_tx *tx, struct pg_call call, struct ibid_err *err);
+void *pg_lend(struct tx *tx, bool lent);
+enum ibid_code pg_commit(struct tx **tx, struct arena *arena, struct outcome *ret,
+                         struct ibid_err *err);
+void pg_rollback(struct tx **tx);
+
+/* ---- Verbs ------------------------------------------------------------------------------------ */
+
+/* claim.c */
+int64_t pg_lock_key(const struct identity *identity);
+enum ibid_code pg_claim(struct store *store, struct arena *arena, const struct identity *identity,
+                        const struct work_context *context, struct claim *ret, struct ibid_err *err);
+enum ibid_code pg_resolve(struct store *store, struct arena *arena, const struct identity *identity,
+                          int64_t wait_us, struct claim *ret, struct ibid_err *err);
+
+/* put.c */
+enum ibid_code pg_put_event(struct tx *tx, const struct event_row *event, struct ibid_err *err);
+enum ibid_code pg_put_audit(struct tx *tx, const struct audit_row *audit, struct ibid_err *err);
+enum ibid_code pg_put_command(struct tx *tx, const struct command_row *row,
+                              const struct command_row *previous, struct ibid_err *err);
+enum ibid_code pg_put_evidence(struct store *store, const struct evidence_row *evidence,
+                               struct ibid_err *err);
+
+/* handler.c */
+enum ibid_code pg_make_script(struct store *store, const char *file, const char *text,
+                              const struct param_spec *params, size_t count, struct script **ret,
+                              struct ibid_err *err);
+void pg_free_script(struct store *store, struct script *script);
+enum ibid_code pg_run_script(struct tx *tx, struct arena *arena, const struct script *script,
+                             const char *const *values, struct outcome *ret, struct ibid_err *err);
+
+/* look.c */
+void pg_read_command(struct arena *arena, const PGresult *result, int row, struct command_row *ret);
+enum ibid_code pg_get_command(struct store *store, struct arena *arena, const char *tenant,
+                              const struct uuid *id, const struct identity *identity,
+                              struct command_row *ret, struct ibid_err *err);
+enum ibid_code pg_list_commands(struct store *store, struct arena *arena,
+                                const struct command_filter *filter, struct command_row **ret,
+                                size_t *ret_count, struct ibid_err *err);
+enum ibid_code pg_list_events(struct store *store, struct arena *arena, const char *tenant,
+                              const struct uuid *command_id, size_t limit, struct event_row **ret,
+                              size_t *ret_count, struct ibid_err *err);
+enum ibid_code pg_list_audit(struct store *store, struct arena *arena, const char *tenant,
+                             const struct uuid *command_id, size_t limit, struct audit_row **ret,
+                             size_t *ret_count, struct ibid_err *err);
+enum ibid_code pg_list_evidence(struct store *store, struct arena *arena, const char *tenant,
+                                const struct uuid *command_id, struct evidence_row **ret,
+                                size_t *ret_count, struct ibid_err *err);
+
+/* schema.c */
+enum ibid_code pg_migrate(struct store *store, int *ret_from, int *ret_to, struct ibid_err *err);
+enum ibid_code pg_check_schema(struct store *store, int *ret_version, struct ibid_err *err);
+enum ibid_code pg_apply_schema(struct store *store, const char *name, const char *text,
+                               int64_t now_us, enum schema_state *ret, struct ibid_err *err);
+
+/* contract.c */
+enum ibid_code pg_put_contract(struct store *store, const struct contract_row *contract,
+                               struct ibid_err *err);
+enum ibid_code pg_get_contract(struct store *store, struct arena *arena, const char *kind,
+                               const char *name, int version, struct contract_row *ret,
+                               struct ibid_err *err);
+
+/* doctor.c */
+enum ibid_code pg_doctor(struct store *store, finding_fn *fn, void *user, struct ibid_err *err);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event.c -- the outbox: an event is the next version of its aggregate, and never edited (I3, I5). */
+#include "store/sqlite/lite.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { KEY_DEFAULT_SIZE = UUID_TEXT_SIZE + 12 };
+
+/* ---- Writing ---------------------------------------------------------------------------------- */
+
+static enum ibid_code next_version(struct lite_tx *tx, const struct event_row *event, int64_t *ret,
+                                   struct ibid_err *err)
+{
+	struct lite_run run;
+	enum ibid_code code = lite_start(tx->conn, LITE_aggregate_next, &run, err);
+	lite_bind_text(&run, event->tenant);
+	lite_bind_text(&run, event->aggregate_type);
+	lite_bind_text(&run, event->aggregate_id);
+	if (lite_row(&run, &code, err)) {
+		*ret = lite_read_int(&run);
+		code = lite_finish(&run, err);
+	}
+	lite_end(&run);
+	if (code || event->version == 0 || event->version == *ret)
+		return code;
+	char *text = arena_printf(&tx->arena,
+	                          "%s %s is at version %" PRId64 "; the event asks for %" PRId64,
+	                          event->aggregate_type, event->aggregate_id, *ret - 1, event->version);
+	return lite_tx_reject(tx, "VERSION_CONFLICT", 409, text ? text : "", err);
+}
+
+static enum ibid_code take_key(struct lite_tx *tx, const struct event_row *event,
+                               struct ibid_err *err)
+{
+	struct lite_run run;
+	enum ibid_code code = lite_start(tx->conn, LITE_event_key_put, &run, err);
+	lite_bind_text(&run, event->tenant);
+	lite_bind_text(&run, event->key);
+	lite_bind_uuid(&run, &event->id);
+	if (!code)
+		code = lite_finish(&run, err);
+	bool used = !code && sqlite3_changes(tx->conn->db) == 0;
+	lite_end(&run);
+	if (!used)
+		return code;
+	return lite_tx_reject(tx, "EVENT_KEY_USED", 409, "an event with this key exists already", err);
+}
+
+static enum ibid_code insert(struct lite_tx *tx, const struct event_row *event, const char *key,
+                             int64_t version, struct ibid_err *err)
+{
+	struct lite_run run;
+	enum ibid_code code = lite_start(tx->conn, LITE_event_put, &run, err);
+	lite_bind_uuid(&run, &event->id);
+	lite_bind_text(&run, event->aggregate_type);
+	lite_bind_text(&run, event->aggregate_id);
+	lite_bind_text(&run, event->type);
+	lite_bind_text(&run, event->payload);
+	lite_bind_text(&run, event->tenant);
+	lite_bind_int(&run, version);
+	lite_bind_text(&run, key);
+	lite_bind_uuid(&run, &event->command_id);
+	lite_bind_int(&run, event->ordinal);
+	lite_bind_text(&run, event->correlation_id);
+	lite_bind_text(&run, event->causation_id);
+	lite_bind_int(&run, event->at_us);
+	if (!code)
+		code = lite_finish(&run, err);
+	lite_end(&run);
+	return code;
+}
+
+static enum ibid_code append(struct lite_tx *tx, const struct event_row *event, struct ibid_err *err)
+{
+	char id[UUID_TEXT_SIZE], key[KEY_DEFAULT_SIZE];
+	int64_t version = 0;
+	enum ibid_code code = next_version(tx, event, &version, err);
+	if (!code && event->key)
+		code = take_key(tx, event, err);
+	uuid_write(event->command_id, id);
+	snprintf(key, sizeof key, "%s:%d", id, event->ordinal);
+	if (!code)
+		code = insert(tx, event, event->key ? event->key : key, version, err);
+	return code;
+}
+
+enum ibid_code lite_put_event(struct tx *base, const struct event_row *event, struct ibid_err *err)
+{
+	struct lite_tx *tx = lite_tx_of(base);
+	enum lite_mode mode = tx->conn->mode;
+	enum ibid_code code = lite_tx_ready(tx, err);
+	if (code)
+		return code;
+	tx->conn->mode = LITE_OURS; /* a script may be in the middle of a statement */
+	code = lite_tx_failed(tx, append(tx, event, err), err);
+	tx->conn->mode = mode;
+	if (!code && event->ordinal > tx->ordinal)
+		tx->ordinal = event->ordinal;
+	return code;
+}
+
+/* ---- Reading ---------------------------------------------------------------------------------- */
+
+static void read_row(struct lite_run *run, struct arena *arena, struct event_row *ret)
+{
+	ret->id = lite_read_uuid(run);
+	ret->command_id = lite_read_uuid(run);
+	ret->tenant = lite_read_text(run, arena);
+	ret->aggregate_type = lite_read_text(run, arena);
+	ret->aggregate_id = lite_read_text(run, arena);
+	ret->type = lite_read_text(run, arena);
+	ret->payload = lite_read_text(run, arena);
+	ret->version = lite_read_int(run);
+	ret->key = lite_read_text(run, arena);
+	ret->ordinal = lite_read_small(run);
+	ret->correlation_id = lite_read_text(run, arena);
+	ret->causation_id = lite_read_text(run, arena);
+	ret->at_us = lite_read_int(run);
+}
+
+enum ibid_code lite_list_events(struct store *base, struct arena *arena, const char *tenant,
+                                const struct uuid *command_id, size_t limit, struct event_row **ret,
+                                size_t *ret_count, struct ibid_err *err)
+{
+	struct lite_store *store = lite_of(base);
+	struct lite_conn *conn;
+	struct lite_run run;
+	struct lite_rows rows = {.arena = arena, .size = sizeof(struct event_row)};
+	enum ibid_code code = lite_reader_take(store, &conn, err);
+	if (code)
+		return code;
+	code = lite_start(conn, command_id ? LITE_event_list_by_command : LITE_event_list, &run, err);
+	lite_bind_text(&run, tenant);
+	if (command_id)
+		lite_bind_uuid(&run, command_id);
+	lite_bind_int(&run, (int64_t)limit);
+	while (lite_row(&run, &code, err)) {
+		struct event_row *row = lite_rows_add(&rows);
+		if (row)
+			read_row(&run, arena, row);
+		if (arena->failed)
+			code = err_set(err, IBID_NOMEM, "out of memory");
+	}
+	lite_end(&run);
+	lite_reader_give(store, conn);
+	if (!code) {
+		*ret = rows.items;
+		*ret_count = rows.count;
+	}
+	return code;
+}

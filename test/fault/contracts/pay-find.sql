@@ -1,2 +1,0 @@
-select 200 as status, null as body, 'payment' as resource_type, id as resource_id
-  from payment where tenant = :tenant and reference = :reference;
