@@ -44,4 +44,4 @@ install: build       ## install binary, library, header and pkg-config file (DES
 	@tools/install $(BUILD)
 
 clean:               ## remove the build directories
-	rm -rf build build-asan build-tsan build-bench build-check build-clang
+	rm -rf build build-asan build-tsan build-bench build-check build-clang build-fuzz

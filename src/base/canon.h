@@ -4,7 +4,10 @@
  * Output is RFC 8785's (members sorted by UTF-16 code units, minimal escapes, ECMAScript numbers)
  * except for numbers that a double would change: where the shortest decimal that reads back as the
  * same double has not the value of the text, all digits are kept, in ECMAScript's layout (same
- * thresholds for the exponent, no overflow). So different values never collide. */
+ * thresholds for the exponent, no overflow). So different values never collide.
+ *
+ * Number texts given here must be in JSON's grammar with at most nine digits in the exponent, as
+ * json_read leaves them; anything else is a programming error. */
 #ifndef BASE_CANON_H
 #define BASE_CANON_H
 

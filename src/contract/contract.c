@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* contract.c -- the questions a contract answers, and how a document becomes a contract. */
-#include "base/instant.h"
 #include "contract/build.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 /* A text from a store has quotes around everything that the file left plain. */

@@ -392,8 +392,8 @@ static const struct member unique_members[] = {
 	{"on_duplicate", &type_choice, AT(on_duplicate), MEMBER_REQUIRED,
 	 "Is the same fact under a new key linked to the existing document, or rejected with its id?",
 	 .choices = (const char *const[]){"link", "reject", NULL}},
-	{"find", &type_file, AT(find), 0,
-	 "Which script returns the existing document?", "needed by link"},
+	{"find", &type_file, AT(find), MEMBER_REQUIRED,
+	 "Which script returns the existing document as an answer row?"},
 };
 /* clang-format on */
 #undef AT
@@ -412,16 +412,11 @@ static void read_unique(struct reading *reading, const struct node *node,
 		           node->name);
 	if (node->type != NODE_MAP) {
 		PROBLEM_AT(reading->problems, node,
-		           "unique.%s must be a mapping, such as { on_duplicate: reject }", node->name);
+		           "unique.%s must be a mapping, such as { on_duplicate: link, find: FILE }", node->name);
 		return;
 	}
 	snprintf(prefix, sizeof prefix, "unique.%s.", node->name);
 	form_read(reading, &unique_form, prefix, node, unique);
-	const struct node *answer = node_member(node, "on_duplicate");
-	if (answer && unique->on_duplicate == UNIQUE_LINK && !node_member(node, "find"))
-		PROBLEM_AT(reading->problems, answer,
-		           "unique.%s links to the existing document, but no `find` says how to find it",
-		           node->name);
 }
 
 static void read_uniques(struct reading *reading, const struct member *member, const char *path,

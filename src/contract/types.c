@@ -315,7 +315,7 @@ static void read_events(struct reading *reading, const struct member *member, co
 }
 
 const struct member_type type_text = {"one line of text", read_text};
-const struct member_type type_name = {"a name such as create-payment", read_name};
+const struct member_type type_name = {"a name of a-z, 0-9 and -", read_name};
 const struct member_type type_int = {"a whole number", read_int};
 const struct member_type type_size = {"a whole number", read_size};
 const struct member_type type_decimal = {"a number", read_decimal};

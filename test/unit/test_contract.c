@@ -239,8 +239,8 @@ static const struct {
      "for every change of meaning)"},
     {3, 1, "fact", "What becomes true in the business when it succeeds? (one line of text)"},
     {4, 1, "owner",
-     "Which team is the source of truth for the fact and works on its exceptions? (a name such "
-     "as create-payment)"},
+     "Which team is the source of truth for the fact and works on its exceptions? (a name of a-z, "
+     "0-9 and -)"},
     {5, 1, "strategy",
      "What makes a repetition harmless? (natural | set-once | unique | key | inbox | version "
      "| commutative | external | none)"},
@@ -248,7 +248,7 @@ static const struct {
      "What identifies the intent, the same on every retry and different for every new intent? "
      "(header | a list of fields such as [/source, /documentNo])"},
     {9, 7, "key.generated_by",
-     "Who makes the key, before the first attempt? (a name such as create-payment)"},
+     "Who makes the key, before the first attempt? (a name of a-z, 0-9 and -)"},
     {10, 7, "key.scope",
      "Within what is the key unique? (a list, may be empty, of: client | actor | resource; "
      "tenant and operation are always in)"},
@@ -577,10 +577,10 @@ static void wrong_values_are_refused_with_what_would_be_right(void **state)
 	     "unique.a b is not the name of an index or constraint: a letter or _, then letters, "
 	     "digits, _ "
 	     "and ."},
-	    {47, "  a: link", 47, "unique.a must be a mapping, such as { on_duplicate: reject }"},
+	    {47, "  a: link", 47, "unique.a must be a mapping, such as { on_duplicate: link, find: FILE }"},
 	    {47, "  a: {}", 47, "unique.a.on_duplicate is missing"},
 	    {47, "  a: { on_duplicate: link }", 47,
-	     "unique.a links to the existing document, but no `find` says how to find it"},
+	     "unique.a.find is missing"},
 	    {49, "emits: [9Lives]", 49,
 	     "emits: `9Lives` is not an event type: a letter, then letters, digits, `.`, `_`, `-`"},
 	    {50, "covers: []", 50, "covers is empty"},

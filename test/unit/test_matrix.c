@@ -36,7 +36,7 @@ static const char second[] =
     "failures: { validation: retry, business: final, server: final }\n"
     "answer: { store: reference }\n"
     "unique:\n"
-    "  invoice_number: { on_duplicate: reject }\n"
+    "  invoice_number: { on_duplicate: reject, find: by-reference.$store.sql }\n"
     "emits: [InvoiceBooked, InvoiceAccrued]\n"
     "covers: [invoice, journal]\n"
     "handler: callback\n";

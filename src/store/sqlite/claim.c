@@ -68,10 +68,27 @@ enum ibid_code lite_claim(struct store *base, struct arena *arena, const struct 
 /* A commit that failed while it was written may have left complete frames behind the end of the WAL:
  * invisible now, but recovery after a crash would take them for committed. One more committed write
  * overwrites their beginning, and what the look said is final (I7). */
-static enum ibid_code fence(struct lite_store *store, struct ibid_err *err)
+static enum ibid_code fence(struct lite_store *store, struct lite_conn *conn, struct ibid_err *err)
 {
-	enum ibid_code code = lite_do(store->writer, LITE_fence_put, err);
-	code = lite_write_end(store, code, err);
+	enum ibid_code code = lite_do(conn, LITE_fence_put, err);
+	if (!code)
+		store->stale = false; /* unless the commit says so again */
+	return lite_write_end(store, code, err);
+}
+
+static enum ibid_code settle(struct lite_store *store, struct lite_conn *conn, bool found,
+                             struct ibid_err *err)
+{
+	bool stale = store->stale;
+	if (found && !stale) {
+		lite_write_rollback(store);
+		return IBID_OK;
+	}
+	enum ibid_code code = fence(store, conn, err);
+	/* After a sync that failed the kernel may hold for clean what never reached the disk: copy what
+	 * was found into the file before anybody is told (I10). */
+	if (!code && found)
+		code = lite_checkpoint(store, err);
 	return code;
 }
 
@@ -79,20 +96,13 @@ static enum ibid_code look_and_settle(struct lite_store *store, struct lite_conn
                                       struct arena *arena, const struct identity *identity,
                                       struct claim *ret, struct ibid_err *err)
 {
-	bool stale = store->stale;
 	enum ibid_code code = lite_find_command(conn, arena, identity, &ret->row, err);
 	if (code && code != IBID_NOT_FOUND) {
 		lite_write_rollback(store);
 		return code;
 	}
 	ret->kind = code ? CLAIM_FREE : CLAIM_FOUND;
-	store->stale = false;
-	code = fence(store, err);
-	/* After a sync that failed the kernel may hold for clean what never reached the disk: copy what
-	 * was found into the file before anybody is told (I10). */
-	if (!code && stale && ret->kind == CLAIM_FOUND)
-		code = lite_checkpoint(store, err);
-	return code;
+	return settle(store, conn, ret->kind == CLAIM_FOUND, err);
 }
 
 enum ibid_code lite_resolve(struct store *base, struct arena *arena, const struct identity *identity,

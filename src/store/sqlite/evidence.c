@@ -12,6 +12,7 @@ static enum ibid_code upsert(struct lite_conn *conn, const struct evidence_row *
 	lite_bind_hash(&run, &row->fingerprint);
 	lite_bind_text(&run, row->client);
 	lite_bind_text(&run, row->actor);
+	lite_bind_int(&run, row->first_us);
 	lite_bind_int(&run, row->last_us);
 	if (!code)
 		code = lite_finish(&run, err);

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* doctor.c -- what is unsafe about this file and how it is set up. */
+#include "store/sqlite/lite.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+enum { VERSION_SAFE = 3051003, MIB = 1 << 20, FREE_MIB_MIN = 512, WAL_MIB_MAX = 64 };
+
+struct visit {
+	struct lite_store *store;
+	struct lite_conn *conn;
+	finding_fn *fn;
+	void *user;
+};
+
+__attribute__((format(printf, 4, 5))) static void tell(const struct visit *visit,
+                                                       enum finding_level level,
+                                                       const char *advice, const char *format, ...)
+{
+	char what[512];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(what, sizeof what, format, args);
+	va_end(args);
+	visit->fn(visit->user, level, what, level == FINDING_OK ? "" : advice);
+}
+
+static enum ibid_code library(const struct visit *visit, struct ibid_err *err)
+{
+	bool safe = sqlite3_libversion_number() >= VERSION_SAFE;
+	(void)err;
+	tell(visit, safe ? FINDING_OK : FINDING_WARN,
+	     "upgrade to SQLite 3.51.3: before it, a WAL reset could, rarely, damage the file",
+	     "SQLite library %s", sqlite3_libversion());
+	return IBID_OK;
+}
+
+/* The first column of the first row, in `ret`. */
+static enum ibid_code ask(const struct visit *visit, enum lite_sql sql, char *ret, size_t size,
+                          struct ibid_err *err)
+{
+	struct arena arena = {0};
+	struct lite_run run;
+	const char *text = NULL;
+	enum ibid_code code = lite_start(visit->conn, sql, &run, err);
+	if (lite_row(&run, &code, err))
+		text = lite_read_text(&run, &arena);
+	lite_end(&run);
+	snprintf(ret, size, "%s", text ? text : "");
+	arena_release(&arena);
+	return code;
+}
+
+static enum ibid_code journal_mode(const struct visit *visit, struct ibid_err *err)
+{
+	char mode[32];
+	enum ibid_code code = ask(visit, LITE_journal_mode_get, mode, sizeof mode, err);
+	if (!code)
+		tell(visit, strcmp(mode, "wal") == 0 ? FINDING_OK : FINDING_REFUSE,
+		     "run ibid init: readers and the writer must not block each other", "journal mode %s",
+		     mode);
+	return code;
+}
+
+static enum ibid_code settings(const struct visit *visit, struct ibid_err *err)
+{
+	int64_t synchronous = 0, foreign_keys = 0;
+	enum ibid_code code = lite_number(visit->conn, LITE_synchronous_get, &synchronous, err);
+	if (!code)
+		code = lite_number(visit->conn, LITE_foreign_keys_get, &foreign_keys, err);
+	if (code)
+		return code;
+	tell(visit, synchronous >= 2 ? FINDING_OK : FINDING_REFUSE,
+	     "this SQLite ignores synchronous = full: a commit may be lost with the power",
+	     "synchronous %" PRId64 " (2 is full)", synchronous);
+	tell(visit, foreign_keys ? FINDING_OK : FINDING_REFUSE,
+	     "this SQLite was built without foreign keys: use another",
+	     "foreign keys %s", foreign_keys ? "on" : "off");
+	return IBID_OK;
+}
+
+static enum ibid_code schema(const struct visit *visit, struct ibid_err *err)
+{
+	int version = 0;
+	enum ibid_code code = lite_schema_version(visit->conn, &version, err);
+	if (code)
+		return code;
+	bool fits = version >= STORE_SCHEMA && version <= STORE_SCHEMA + 1;
+	tell(visit, fits ? FINDING_OK : FINDING_REFUSE,
+	     version > STORE_SCHEMA ? "upgrade ibid" : "run ibid init", "schema %d, this ibid writes %d",
+	     version, STORE_SCHEMA);
+	return IBID_OK;
+}
+
+static enum ibid_code damage(const struct visit *visit, struct ibid_err *err)
+{
+	char found[256];
+	enum ibid_code code = ask(visit, LITE_quick_check, found, sizeof found, err);
+	if (code == IBID_IO) {
+		snprintf(found, sizeof found, "%s", err->text);
+		code = IBID_OK;
+	}
+	if (!code)
+		tell(visit, strcmp(found, "ok") == 0 ? FINDING_OK : FINDING_REFUSE,
+		     "stop, copy the file away and restore a backup", "quick check: %s", found);
+	return code;
+}
+
+static enum ibid_code disk(const struct visit *visit, struct ibid_err *err)
+{
+	struct statvfs info;
+	if (statvfs(visit->store->path, &info) != 0)
+		return err_set(err, IBID_IO, "%s: its disk can't be asked", visit->store->path);
+	uint64_t mib = (uint64_t)info.f_bavail * info.f_frsize / MIB;
+	tell(visit, mib >= FREE_MIB_MIN ? FINDING_OK : FINDING_WARN,
+	     "free some space: a full disk stops every command", "free disk space %" PRIu64 " MiB", mib);
+	return IBID_OK;
+}
+
+static enum ibid_code wal_size(const struct visit *visit, struct ibid_err *err)
+{
+	char path[4096];
+	struct stat info;
+	int64_t mib = 0;
+	(void)err;
+	snprintf(path, sizeof path, "%s-wal", visit->store->path);
+	if (stat(path, &info) == 0)
+		mib = (int64_t)info.st_size / MIB;
+	tell(visit, mib <= WAL_MIB_MAX ? FINDING_OK : FINDING_WARN,
+	     "some program keeps a read transaction open, so the WAL can't be reset: end it",
+	     "WAL file %" PRId64 " MiB", mib);
+	return IBID_OK;
+}
+
+enum ibid_code lite_doctor(struct store *base, finding_fn *fn, void *user, struct ibid_err *err)
+{
+	static enum ibid_code (*const checks[])(const struct visit *, struct ibid_err *) = {
+	    library, journal_mode, settings, schema, damage, disk, wal_size,
+	};
+	struct visit visit = {.store = lite_of(base), .fn = fn, .user = user};
+	enum ibid_code code = lite_reader_take(visit.store, &visit.conn, err);
+	if (code)
+		return code;
+	for (size_t i = 0; !code && i < sizeof checks / sizeof checks[0]; i++)
+		code = checks[i](&visit, err);
+	lite_reader_give(visit.store, visit.conn);
+	return code;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store.c -- opening and closing a store on one SQLite file. */
+#include "store/sqlite/lite.h"
+#include "store/sqlite/path.h"
+
+#include <stdlib.h>
+
+static void lite_close(struct store *base)
+{
+	struct lite_store *store = lite_of(base);
+	lite_pool_release(&store->pool);
+	lite_conn_close(store->writer);
+	/* Last: closing it moves the rest of the WAL into the file. */
+	lite_conn_close(store->checkpointer);
+	gate_release(&store->gate);
+	pthread_mutex_destroy(&store->running_lock);
+	pthread_mutex_destroy(&store->checkpoint_lock);
+	free(store->path);
+	free(store);
+}
+
+static const struct store_ops ops = {
+    .name = "sqlite",
+    .close = lite_close,
+    .migrate = lite_migrate,
+    .check_schema = lite_check_schema,
+    .apply_schema = lite_apply_schema,
+    .put_contract = lite_put_contract,
+    .get_contract = lite_get_contract,
+    .make_script = lite_make_script,
+    .free_script = lite_free_script,
+    .claim = lite_claim,
+    .resolve = lite_resolve,
+    .run_script = lite_run_script,
+    .put_event = lite_put_event,
+    .put_audit = lite_put_audit,
+    .put_command = lite_put_command,
+    .lend = lite_tx_lend,
+    .commit = lite_tx_commit,
+    .rollback = lite_tx_rollback,
+    .put_evidence = lite_put_evidence,
+    .get_command = lite_get_command,
+    .list_commands = lite_list_commands,
+    .list_events = lite_list_events,
+    .list_audit = lite_list_audit,
+    .list_evidence = lite_list_evidence,
+    .doctor = lite_doctor,
+};
+
+static enum ibid_code store_new(const struct store_options *options, char *path,
+                                struct lite_store **ret, struct ibid_err *err)
+{
+	struct lite_store *store = calloc(1, sizeof *store);
+	if (!store) {
+		free(path);
+		return err_set(err, IBID_NOMEM, "out of memory");
+	}
+	store->base.ops = &ops;
+	store->path = path;
+	store->busy_ms = options->busy_ms ? options->busy_ms : LITE_BUSY_MS_DEFAULT;
+	store->env = options->env;
+	store->log = options->log;
+	gate_init(&store->gate);
+	pthread_mutex_init(&store->running_lock, NULL);
+	pthread_mutex_init(&store->checkpoint_lock, NULL);
+	*ret = store;
+	return lite_pool_init(&store->pool,
+	                      options->connections ? options->connections : LITE_READERS_DEFAULT, err);
+}
+
+/* The checkpointer is opened first and shows whether the file is a database. A file that is ours is
+ * put into WAL mode, which a restored copy may have lost; one that is not yet is left as it is. */
+static enum ibid_code open_file(struct lite_store *store, bool create, struct ibid_err *err)
+{
+	struct lite_conn_options options = {
+	    .path = store->path,
+	    .role = LITE_CHECKPOINTER,
+	    .create = create,
+	    .busy_ms = store->busy_ms,
+	};
+	int version = 0;
+	enum ibid_code code = lite_conn_open(&options, &store->checkpointer, err);
+	if (!code)
+		code = lite_schema_version(store->checkpointer, &version, err);
+	if (!code && version > 0)
+		code = lite_use_wal(store, err);
+	return code;
+}
+
+enum ibid_code store_sqlite_open(const struct store_options *options, const char *path,
+                                 struct store **ret, struct ibid_err *err)
+{
+	char *absolute = NULL;
+	struct lite_store *store = NULL;
+	enum ibid_code code = lite_path_resolve(path, options->create, &absolute, err);
+	if (!code)
+		code = store_new(options, absolute, &store, err);
+	if (!code)
+		code = open_file(store, options->create, err);
+	if (code && store)
+		lite_close(&store->base);
+	else if (!code)
+		*ret = &store->base;
+	return code;
+}

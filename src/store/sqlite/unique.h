@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unique.h -- which unique index a violation hit: SQLite's message names columns, a contract names
+ * the index. */
+#ifndef STORE_SQLITE_UNIQUE_H
+#define STORE_SQLITE_UNIQUE_H
+
+#include "store/sqlite/run.h"
+
+/* `message` is what SQLite said about a unique or primary-key violation. The index's name; NULL when
+ * none can be named (an INTEGER PRIMARY KEY has no index) or looking failed. Two unique indexes over
+ * the same columns can't be told apart: see unique_by_columns.sql. */
+const char *lite_unique_name(struct lite_conn *conn, struct arena *arena, const char *message);
+
+#endif

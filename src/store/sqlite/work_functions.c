@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* work_functions.c -- ibid_emit and ibid_reject, as scripts call them.
+ *
+ * They speak for the command that runs on the connection. Whatever goes wrong dooms its transaction
+ * (L3) and stops the statement; run_script then reports the doom, not SQLite's error. Both can be
+ * called by a statement of the script only, not from a view or trigger. */
+#include "base/canon.h"
+#include "base/json.h"
+#include "store/sqlite/functions.h"
+#include "store/sqlite/lite.h"
+
+#include <string.h>
+
+enum { FLAGS = SQLITE_UTF8 | SQLITE_DIRECTONLY, EMIT_ARGUMENTS_MIN = 4, EMIT_ARGUMENTS_MAX = 6 };
+
+/* The script's command; NULL, with an error raised, outside one or when it is doomed already. */
+static struct lite_tx *work_of(sqlite3_context *context, const char *name)
+{
+	struct lite_conn *conn = sqlite3_user_data(context);
+	if (conn->tx && conn->mode == LITE_SCRIPT && !conn->tx->doom.code)
+		return conn->tx;
+	char *message = sqlite3_mprintf("%s can be called only by a command's script", name);
+	sqlite3_result_error(context, message ? message : name, -1);
+	sqlite3_free(message);
+	return NULL;
+}
+
+static void stop(sqlite3_context *context, struct lite_tx *tx, const struct ibid_err *err)
+{
+	lite_tx_failed(tx, err->code, err);
+	sqlite3_result_error(context, err->text, -1);
+}
+
+/* NULL for anything that is not text or an integer. */
+static const char *text_of(sqlite3_value *value)
+{
+	int type = sqlite3_value_type(value);
+	if (type != SQLITE_TEXT && type != SQLITE_INTEGER)
+		return NULL;
+	return (const char *)sqlite3_value_text(value);
+}
+
+/* ---- ibid_reject(code, status, text) ----------------------------------------------------------- */
+
+static bool reason_ok(const char *reason)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+	return reason && *reason && strspn(reason, letters) == strlen(reason);
+}
+
+static void reject(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	struct lite_tx *tx = work_of(context, "ibid_reject");
+	struct ibid_err err;
+	(void)count;
+	if (!tx)
+		return;
+	const char *reason = text_of(values[0]), *text = text_of(values[2]);
+	sqlite3_int64 status = sqlite3_value_int64(values[1]);
+	if (!reason_ok(reason))
+		err_set(&err, IBID_FAILED, "ibid_reject: the code is letters A-Z, digits and _");
+	else if (sqlite3_value_type(values[1]) != SQLITE_INTEGER || status < 400 || status > 499)
+		err_set(&err, IBID_FAILED, "ibid_reject: the status is an integer from 400 to 499");
+	else
+		lite_tx_reject(tx, reason, (int)status, text ? text : "", &err);
+	stop(context, tx, &err);
+}
+
+/* ---- ibid_emit(aggregate_type, aggregate_id, type, payload [, version [, key]]) ------------------ */
+
+static bool declared(const struct work_context *context, const char *type)
+{
+	for (size_t i = 0; i < context->emit_count; i++)
+		if (strcmp(context->emits[i], type) == 0)
+			return true;
+	return false;
+}
+
+static enum ibid_code read_version(sqlite3_value *value, int64_t *ret, struct ibid_err *err)
+{
+	int type = sqlite3_value_type(value);
+	*ret = type == SQLITE_INTEGER ? sqlite3_value_int64(value) : 0;
+	if ((type != SQLITE_NULL && type != SQLITE_INTEGER) || *ret < 0)
+		return err_set(err, IBID_FAILED, "ibid_emit: the version is a positive integer or null");
+	return IBID_OK;
+}
+
+static enum ibid_code read_arguments(struct lite_tx *tx, int count, sqlite3_value **values,
+                                     struct event_row *ret, struct ibid_err *err)
+{
+	ret->aggregate_type = text_of(values[0]);
+	ret->aggregate_id = text_of(values[1]);
+	ret->type = text_of(values[2]);
+	if (!ret->aggregate_type || !*ret->aggregate_type || !ret->aggregate_id || !*ret->aggregate_id)
+		return err_set(err, IBID_FAILED, "ibid_emit: aggregate type and id are texts, not empty");
+	if (!ret->type || !declared(&tx->context, ret->type))
+		return err_set(err, IBID_FAILED, "ibid_emit: the contract's emits does not list %s",
+		               ret->type ? ret->type : "null");
+	if (count > 5 && sqlite3_value_type(values[5]) != SQLITE_NULL) {
+		ret->key = text_of(values[5]);
+		if (!ret->key || !*ret->key)
+			return err_set(err, IBID_FAILED, "ibid_emit: the key is a text, not empty, or null");
+	}
+	return count > 4 ? read_version(values[4], &ret->version, err) : IBID_OK;
+}
+
+/* The canonical form of a JSON argument, appended. */
+static enum ibid_code read_payload(sqlite3_value *value, struct str *out, struct ibid_err *err)
+{
+	struct arena arena = {0};
+	struct json *json = NULL;
+	const char *text = text_of(value);
+	if (!text)
+		return err_set(err, IBID_FAILED, "ibid_emit: the payload is not JSON text");
+	enum ibid_code code =
+	    json_read(&arena, text, (size_t)sqlite3_value_bytes(value), 0, &json, err);
+	if (code) {
+		code = err_set(err, IBID_FAILED, "ibid_emit: payload: %s", strdupa(err->text));
+	} else {
+		canon_write(out, json);
+		if (out->failed)
+			code = err_set(err, IBID_NOMEM, "out of memory");
+	}
+	arena_release(&arena);
+	return code;
+}
+
+static enum ibid_code append(struct lite_tx *tx, struct event_row *event, struct ibid_err *err)
+{
+	event->id = uuid_v7(tx->store->env);
+	event->command_id = tx->context.command_id;
+	event->tenant = tx->context.tenant;
+	event->ordinal = tx->ordinal + 1;
+	event->correlation_id = tx->context.correlation_id;
+	event->causation_id = tx->context.causation_id;
+	event->at_us = tx->context.now_us;
+	return lite_put_event(&tx->base, event, err);
+}
+
+static void emit(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	struct lite_tx *tx = work_of(context, "ibid_emit");
+	struct event_row event = {.version = 0};
+	struct str payload = STR_INIT(2 * (size_t)JSON_BYTES_MAX);
+	char id[UUID_TEXT_SIZE];
+	struct ibid_err err;
+	if (!tx)
+		return;
+	enum ibid_code code = read_arguments(tx, count, values, &event, &err);
+	if (!code)
+		code = read_payload(values[3], &payload, &err);
+	event.payload = str_text(&payload);
+	if (!code)
+		code = append(tx, &event, &err);
+	str_release(&payload);
+	if (code) {
+		stop(context, tx, &err);
+	} else {
+		uuid_write(event.id, id);
+		sqlite3_result_text(context, id, -1, SQLITE_TRANSIENT);
+	}
+}
+
+int lite_functions_register_work(struct lite_conn *conn)
+{
+	int rc = sqlite3_create_function_v2(conn->db, "ibid_reject", 3, FLAGS, conn, reject, NULL, NULL,
+	                                    NULL);
+	for (int count = EMIT_ARGUMENTS_MIN; !rc && count <= EMIT_ARGUMENTS_MAX; count++)
+		rc = sqlite3_create_function_v2(conn->db, "ibid_emit", count, FLAGS, conn, emit, NULL, NULL,
+		                                NULL);
+	return rc;
+}
