@@ -139,7 +139,7 @@ enum ibid_code ibid_canonical(const char *json, size_t size, char **ret, size_t 
 	struct ibid_err spare;
 	struct arena arena = {0};
 	struct json *value;
-	struct str out = STR_INIT(2 * (size_t)JSON_BYTES_MAX);
+	struct str out = STR_INIT(6 * (size_t)JSON_BYTES_MAX); /* 1e20 grows to 21 bytes */
 	err = err_or(err, &spare);
 	enum ibid_code code = json_read(&arena, json, size, 0, &value, err);
 	if (!code) {

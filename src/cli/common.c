@@ -69,7 +69,8 @@ enum ibid_code load_contracts(const char *dir, struct contracts **ret, struct ib
 
 const char *dir_of(const struct args *args)
 {
-	return args->operand_count ? args->operands[0] : args->values[OPT_CONTRACTS];
+	const char *dir = args->operand_count ? args->operands[0] : args->values[OPT_CONTRACTS];
+	return dir && *dir ? dir : NULL;
 }
 
 int usage_no_dir(const struct args *args)

@@ -133,10 +133,12 @@ static bool read_operand(struct args *args, const char *arg)
 static void fill_from_environment(struct args *args)
 {
 	for (int i = 0; i < OPT_COUNT; i++) {
-		const char *variable = option_specs[i].environment;
-		if (!variable || args->values[i] || !(args->command->takes & BIT(i)))
+		const char *variable = option_specs[i].environment, *value = args->values[i];
+		if (!variable || !(args->command->takes & BIT(i)))
 			continue;
-		const char *value = getenv(variable);
+		if (!value)
+			value = getenv(variable);
+		/* An empty one is an unset variable of somebody's script. */
 		args->values[i] = value && *value ? value : NULL;
 	}
 }

@@ -41,10 +41,16 @@ void out_bytes(const char *bytes, size_t size)
 		out_errno = errno;
 }
 
-int out_finish(int code)
+bool out_flush(void)
 {
 	if (fflush(stdout) != 0 && !out_errno)
 		out_errno = errno;
+	return !out_errno;
+}
+
+int out_finish(int code)
+{
+	out_flush();
 	/* Some file systems report only here that there was no space. */
 	if (close(STDOUT_FILENO) != 0 && !out_errno)
 		out_errno = errno;
@@ -71,7 +77,9 @@ static void add_safe(struct str *out, const char *text)
 		size_t step = utf8_size(text + i, size - i);
 		if (step == 0)
 			str_addf(out, "\\x%02x", (unsigned char)text[i]);
-		else if (is_control(text + i, step) && text[i] != '\n' && text[i] != '\t')
+		else if (text[i] == '\t')
+			str_adds(out, "    ");
+		else if (is_control(text + i, step) && text[i] != '\n')
 			str_addf(out, "\\u%04x", (unsigned char)text[i + step - 1]);
 		else
 			str_add(out, text + i, step);
@@ -211,14 +219,12 @@ static const char *cell_of(struct arena *arena, const char *text)
 {
 	struct str safe = STR_INIT(OUTPUT_BYTES_MAX);
 	add_safe(&safe, text ? text : "-");
-	const char *cell = safe.failed ? NULL : arena_strdup(arena, str_text(&safe));
+	char *cell = safe.failed ? NULL : arena_strdup(arena, str_text(&safe));
 	str_release(&safe);
 	if (!cell)
 		return "";
-	for (char *c = (char *)cell; *c; c++) {
-		if (*c == '\n' || *c == '\t')
-			*c = ' ';
-	}
+	for (char *c = cell; (c = strchr(c, '\n'));)
+		*c = ' ';
 	return cell;
 }
 

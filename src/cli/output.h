@@ -21,6 +21,9 @@ void out_init(void);
 /* Everything was written, or the reason is told and `code` becomes CLI_ERROR. Call last. */
 int out_finish(int code);
 
+/* Write out what is buffered. False when that, or anything before it, could not be written. */
+bool out_flush(void);
+
 void out_bytes(const char *bytes, size_t size); /* as they are */
 void out_text(const char *text);                /* for a person: escaped, newlines kept */
 void out_textf(const char *format, ...) __attribute__((format(printf, 1, 2)));

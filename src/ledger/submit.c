@@ -21,7 +21,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PAYLOAD_BYTES_MAX = 4 << 20 };
+enum {
+	PAYLOAD_BYTES_MAX = 4 << 20,
+	CANONICAL_GROWTH = 6, /* 1e20 is four bytes and 21 in canonical form */
+};
 _Static_assert((int)PAYLOAD_BYTES_MAX <= (int)JSON_BYTES_MAX, "an accepted payload must be readable");
 
 /* Deadlocks and serialization failures: short pauses, then "try later". Never an outcome (B07). */
@@ -107,7 +110,7 @@ static enum ibid_code read_payload(struct submission *sub, const struct ibid_com
 		err_prefix(err, "payload");
 		return code;
 	}
-	struct str text = STR_INIT(2 * (size_t)PAYLOAD_BYTES_MAX);
+	struct str text = STR_INIT(CANONICAL_GROWTH * (size_t)PAYLOAD_BYTES_MAX);
 	canon_write(&text, sub->payload);
 	sub->canonical = text.failed ? NULL : arena_strndup(&sub->arena, text.data, text.size);
 	str_release(&text);

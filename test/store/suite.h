@@ -10,13 +10,15 @@
 
 /* SQL in the backend's dialect. Scripts see these parameters, and no others:
  * :tenant :reference :customer :state :text :type :key text; :command_id :uuid uuid; :now :instant
- * instant; :integer :version integer; :decimal decimal; :boolean boolean; :date date; :json json. */
+ * instant; :integer :version integer; :decimal decimal; :boolean boolean; :date date; :json json.
+ */
 enum suite_sql {
 	/* A user's schema file: tables
-	 *   payment(id primary key, tenant not null, reference, customer, state, amount exact decimal, note)
-	 *   child(id text primary key, payment references payment(id) deferrable initially deferred)
-	 * with unique index payment_reference on payment(tenant, reference) and unique index
-	 * payment_one_active on payment(tenant, customer) where state = 'ACTIVE'. All columns text but amount. */
+	 *   payment(id primary key, tenant not null, reference, customer, state, amount exact decimal,
+	 * note) child(id text primary key, payment references payment(id) deferrable initially
+	 * deferred) with unique index payment_reference on payment(tenant, reference) and unique index
+	 * payment_one_active on payment(tenant, customer) where state = 'ACTIVE'. All columns text but
+	 * amount. */
 	SUITE_TABLES,
 	/* Creates table half, then fails in a later statement. */
 	SUITE_TABLES_BROKEN,
@@ -25,15 +27,18 @@ enum suite_sql {
 	 * ('payment', command id, 'PaymentCreated', {"amount": :decimal}), answer 201 with body
 	 * {"id": command id}, resource_type 'payment', resource_id the command id. */
 	SUITE_PAY,
-	/* Insert the same payment, reject('SAME_ACCOUNT', 422, 'from and to must differ'), answer 201. */
+	/* Insert the same payment, reject('SAME_ACCOUNT', 422, 'from and to must differ'), answer 201.
+	 */
 	SUITE_REJECT,
-	/* Insert the same payment, then insert one without a tenant (refused by not null), answer 201. */
+	/* Insert the same payment, then insert one without a tenant (refused by not null), answer 201.
+	 */
 	SUITE_FAIL,
 	/* Emit ('payment', :reference, :type, :json, :version, :key), then answer 200. */
 	SUITE_EMIT,
-	/* One row: 200 as status and as body an object of strings or nulls {"text", "integer", "decimal",
-	 * "boolean" (true or false), "date" (2026-11-15), "instant" (2026-11-15T09:00:00.123456Z), "json"
-	 * (its value, not a string), "uuid"}, each the parameter of that name as the engine has it. */
+	/* One row: 200 as status and as body an object of strings or nulls {"text", "integer",
+	 * "decimal", "boolean" (true or false), "date" (2026-11-15), "instant"
+	 * (2026-11-15T09:00:00.123456Z), "json" (its value, not a string), "uuid"}, each the parameter
+	 * of that name as the engine has it. */
 	SUITE_ECHO,
 	/* A statement without rows: update payment set note = :text where id = '-'. */
 	SUITE_NOTHING,
@@ -43,7 +48,8 @@ enum suite_sql {
 	SUITE_STRANGE_COLUMN,
 	/* One row without status: '{}' as body. */
 	SUITE_NO_STATUS,
-	/* 200 as status, 'payment' as resource_type, id as resource_id of the payment with :reference. */
+	/* 200 as status, 'payment' as resource_type, id as resource_id of the payment with :reference.
+	 */
 	SUITE_FIND,
 	/* Insert into child(:text, 'missing'), answer 201: the violation shows at commit. */
 	SUITE_DEFERRED,

@@ -14,9 +14,9 @@ static const struct {
 	const char *sqlstate;
 	enum ibid_code code;
 } codes[] = {
-    {"08", IBID_UNAVAILABLE},    /* connection exceptions */
-    {"0A000", IBID_RETRY},       /* a cached plan outlived a change of its tables; see cached_plan */
-    {"23505", IBID_DUPLICATE},   /* unique violation */
+    {"08", IBID_UNAVAILABLE},  /* connection exceptions */
+    {"0A000", IBID_RETRY},     /* a cached plan outlived a change of its tables; see cached_plan */
+    {"23505", IBID_DUPLICATE}, /* unique violation */
     {"25006", IBID_UNAVAILABLE}, /* read-only: not the primary */
     {"25P03", IBID_UNAVAILABLE}, /* idle in transaction for too long */
     {"26000", IBID_RETRY},       /* the prepared statement is gone: another server behind a proxy */
@@ -31,17 +31,10 @@ static const struct {
     {"55P03", IBID_BUSY},        /* lock_timeout */
     {"57014", IBID_BUSY},        /* statement_timeout, or cancelled by an operator */
     {"57P01", IBID_UNAVAILABLE}, /* shut down by an administrator, crashed, or starting */
-    {"57P02", IBID_UNAVAILABLE},
-    {"57P03", IBID_UNAVAILABLE},
-    {"57P05", IBID_UNAVAILABLE},
-    {"58030", IBID_IO},
-    {"IB001", IBID_REJECTED},
-    {"IB002", IBID_MISUSE},
-    {"IB003", IBID_FAILED},
-    {"IB004", IBID_REJECTED},
-    {"IB005", IBID_REJECTED},
-    {"IB006", IBID_RETRY},
-    {"XX001", IBID_IO}, /* corrupted */
+    {"57P02", IBID_UNAVAILABLE}, {"57P03", IBID_UNAVAILABLE}, {"57P05", IBID_UNAVAILABLE},
+    {"58030", IBID_IO},          {"IB001", IBID_REJECTED},    {"IB002", IBID_MISUSE},
+    {"IB003", IBID_FAILED},      {"IB004", IBID_REJECTED},    {"IB005", IBID_REJECTED},
+    {"IB006", IBID_RETRY},       {"XX001", IBID_IO}, /* corrupted */
     {"XX002", IBID_IO},
 };
 
@@ -78,7 +71,8 @@ bool pg_error_is_fatal(const struct pg_conn *conn, const PGresult *result)
 	       strncmp(sqlstate, "08", 2) == 0 || strncmp(sqlstate, "57P", 3) == 0;
 }
 
-/* ---- Text ------------------------------------------------------------------------------------- */
+/* ---- Text -------------------------------------------------------------------------------------
+ */
 
 static enum ibid_code say(struct ibid_err *err, enum ibid_code code, const PGresult *result)
 {
@@ -114,7 +108,8 @@ int pg_error_line(const PGresult *result, const char *text)
 	return line;
 }
 
-/* ---- Meaning ---------------------------------------------------------------------------------- */
+/* ---- Meaning ----------------------------------------------------------------------------------
+ */
 
 /* 0A000 is also what a statement gets that uses something unsupported: only this one goes away. The
  * text may be translated, but not the routine that raises it. */
@@ -139,7 +134,7 @@ static enum ibid_code common_code(struct pg_conn *conn, const PGresult *result)
 		conn->broken = true;
 	if (code == IBID_DUPLICATE && in_our_schema(result))
 		code = strcmp(field(result, PG_DIAG_CONSTRAINT_NAME), "command_pkey") == 0 ? IBID_RETRY
-		                                                                          : IBID_INTERNAL;
+		                                                                           : IBID_INTERNAL;
 	return code;
 }
 
@@ -174,7 +169,7 @@ static void read_rejection(const PGresult *result, struct arena *arena, struct o
 	struct ibid_err ignored;
 	struct json *root = NULL;
 	if (json_read(arena, detail, strlen(detail), 0, &root, &ignored))
-		root = NULL;
+		root = &(struct json){.type = JSON_NULL};
 	const struct json *reason = json_member(root, "code"), *status = json_member(root, "status");
 	const struct json *text = json_member(root, "text");
 	ret->reason = reason && reason->type == JSON_STRING ? reason->text : "REJECTED";
@@ -196,7 +191,7 @@ enum ibid_code pg_error_outcome(struct pg_conn *conn, const PGresult *result, st
 	if (!*field(result, PG_DIAG_SQLSTATE))
 		return say_lost(conn, err);
 	enum ibid_code code = common_code(conn, result);
-	if (code == IBID_OK || code == IBID_LIMIT)
+	if (code == IBID_OK || (code == IBID_LIMIT && !in_our_schema(result)))
 		code = IBID_FAILED;
 	say(err, code, result);
 	if (code == IBID_FAILED)

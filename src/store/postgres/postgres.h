@@ -15,7 +15,8 @@
 #include <libpq-fe.h>
 #include <pthread.h>
 
-/* ---- Statements: statement.c ------------------------------------------------------------------ */
+/* ---- Statements: statement.c ------------------------------------------------------------------
+ */
 
 /* One statement per .sql file: X(symbol, file, parameters). */
 #define PG_STATEMENTS(X)                                                                           \
@@ -45,6 +46,7 @@
 	X(EVIDENCE_LIST, evidence_list, 2)                                                             \
 	X(CONTRACT_PUT, contract_put, 6)                                                               \
 	X(CONTRACT_GET, contract_get, 3)                                                               \
+	X(DECIMAL_COLUMN, decimal_column, 1)                                                           \
 	X(SCHEMA_LOCK, schema_lock, 0)                                                                 \
 	X(SCHEMA_EXISTS, schema_exists, 0)                                                             \
 	X(SCHEMA_VERSION, schema_version, 0)                                                           \
@@ -59,7 +61,7 @@ enum pg_statement_name {
 #define PG_STATEMENT_ENUM(symbol, file, count) STATEMENT_##symbol,
 	PG_STATEMENTS(PG_STATEMENT_ENUM)
 #undef PG_STATEMENT_ENUM
-	STATEMENT_COUNT
+	    STATEMENT_COUNT
 };
 
 struct pg_statement {
@@ -74,18 +76,19 @@ extern const struct pg_statement pg_statements[STATEMENT_COUNT];
 /* Ids for `count` more statements. */
 unsigned pg_statement_ids(size_t count);
 
-/* ---- Connections: connection.c ---------------------------------------------------------------- */
+/* ---- Connections: connection.c ----------------------------------------------------------------
+ */
 
 struct pg_store;
 
 struct pg_conn {
 	PGconn *link;
-	bool unnamed;            /* use no prepared statements: a proxy may change the server under us */
-	bool broken;             /* may only be closed */
-	bool used;               /* has made a trip: it may have gone stale since */
+	bool unnamed; /* use no prepared statements: a proxy may change the server under us */
+	bool broken;  /* may only be closed */
+	bool rested;  /* was in the pool: it may have gone stale there */
 	unsigned char *prepared; /* by statement id: 1 when the server has it */
 	size_t prepared_room;
-	struct pg_conn *next;    /* in the pool */
+	struct pg_conn *next; /* in the pool */
 };
 
 /* Take our own parameter out of the URL: `statements=named` or `statements=unnamed`. */
@@ -95,7 +98,8 @@ IBID_CHECK enum ibid_code pg_connect(struct pg_store *store, int timeout_seconds
                                      struct pg_conn **ret, struct ibid_err *err);
 void pg_disconnect(struct pg_conn *conn); /* takes NULL */
 
-/* ---- Trips: trip.c ---------------------------------------------------------------------------- */
+/* ---- Trips: trip.c ----------------------------------------------------------------------------
+ */
 
 struct pg_call {
 	const struct pg_statement *statement;
@@ -120,7 +124,8 @@ void pg_release(struct pg_call *calls, size_t count); /* the results; may be rep
 /* Many statements in one text, by the simple protocol. NULL only without memory. */
 PGresult *pg_exec(struct pg_conn *conn, const char *text);
 
-/* ---- Pool: pool.c ----------------------------------------------------------------------------- */
+/* ---- Pool: pool.c -----------------------------------------------------------------------------
+ */
 
 struct pg_pool {
 	pthread_mutex_t lock;
@@ -142,14 +147,15 @@ struct pg_store {
 IBID_CHECK enum ibid_code pg_pool_init(struct pg_store *store, unsigned most, struct ibid_err *err);
 void pg_pool_release(struct pg_store *store);
 
-/* A connection from the pool; with `fresh`, one opened now. IBID_BUSY when none came free in time. */
+/* A connection from the pool; with `fresh`, one opened now. IBID_BUSY when none came free in time.
+ */
 IBID_CHECK enum ibid_code pg_pool_take(struct pg_store *store, bool fresh, struct pg_conn **ret,
                                        struct ibid_err *err);
 void pg_pool_give(struct pg_store *store, struct pg_conn *conn); /* takes NULL; P2 */
 
-/* Take a connection and make its first trip. A pooled one may have died since it was last used: then
- * once more on a fresh one, so the calls must be harmless when repeated. On success `*ret` is the
- * caller's to give back; on failure it was given back. */
+/* Take a connection and make its first trip. A pooled one may have died since it was last used:
+ * then once more on a fresh one, so the calls must be harmless when repeated. On success `*ret` is
+ * the caller's to give back; on failure it was given back. */
 IBID_CHECK enum ibid_code pg_pool_trip(struct pg_store *store, struct pg_call *calls, size_t count,
                                        struct pg_conn **ret, struct ibid_err *err);
 
@@ -157,13 +163,14 @@ IBID_CHECK enum ibid_code pg_pool_trip(struct pg_store *store, struct pg_call *c
 IBID_CHECK enum ibid_code pg_pool_query(struct pg_store *store, struct pg_call *calls, size_t count,
                                         struct ibid_err *err);
 
-/* ---- Errors: error.c -------------------------------------------------------------------------- */
+/* ---- Errors: error.c --------------------------------------------------------------------------
+ */
 
 /* What the server's error (or a broken connection: NULL) means for one of our own statements. */
 enum ibid_code pg_error(struct pg_conn *conn, const PGresult *result, struct ibid_err *err);
 
-/* The same where statements of a handler run: what is not ours to know is IBID_FAILED, and `ret` says
- * why as store.h promises. */
+/* The same where statements of a handler run: what is not ours to know is IBID_FAILED, and `ret`
+ * says why as store.h promises. */
 enum ibid_code pg_error_outcome(struct pg_conn *conn, const PGresult *result, struct arena *arena,
                                 struct outcome *ret, struct ibid_err *err);
 
@@ -176,7 +183,8 @@ int pg_error_line(const PGresult *result, const char *text);
 /* The code of a SQLSTATE, or IBID_OK when it is not in the table. */
 enum ibid_code pg_sqlstate_code(const char *sqlstate);
 
-/* ---- Values: value.c -------------------------------------------------------------------------- */
+/* ---- Values: value.c --------------------------------------------------------------------------
+ */
 
 /* To text parameters. NULL without memory: check arena->failed once. */
 const char *pg_int(struct arena *arena, int64_t value);
@@ -193,7 +201,8 @@ bool pg_cell_bool(const PGresult *result, int row, int column);
 struct uuid pg_cell_uuid(const PGresult *result, int row, int column); /* SQL NULL: all zero */
 struct sha256 pg_cell_hash(const PGresult *result, int row, int column);
 
-/* ---- Transactions: transaction.c -------------------------------------------------------------- */
+/* ---- Transactions: transaction.c --------------------------------------------------------------
+ */
 
 /* What put_... verbs ask for waits in the queue and travels with the next trip: that of commit, or
  * of a script. */
@@ -209,8 +218,14 @@ struct pg_tx {
 	bool misused; /* came back from the handler with another transaction, or none */
 };
 
-static inline struct pg_store *pg_store_of(struct store *store) { return (struct pg_store *)store; }
-static inline struct pg_tx *pg_tx_of(struct tx *tx) { return (struct pg_tx *)tx; }
+static inline struct pg_store *pg_store_of(struct store *store)
+{
+	return (struct pg_store *)store;
+}
+static inline struct pg_tx *pg_tx_of(struct tx *tx)
+{
+	return (struct pg_tx *)tx;
+}
 
 /* Takes the connection, also when it fails. */
 IBID_CHECK enum ibid_code pg_tx_new(struct pg_store *store, struct pg_conn *conn,
@@ -222,12 +237,14 @@ enum ibid_code pg_commit(struct tx **tx, struct arena *arena, struct outcome *re
                          struct ibid_err *err);
 void pg_rollback(struct tx **tx);
 
-/* ---- Verbs ------------------------------------------------------------------------------------ */
+/* ---- Verbs ------------------------------------------------------------------------------------
+ */
 
 /* claim.c */
 int64_t pg_lock_key(const struct identity *identity);
 enum ibid_code pg_claim(struct store *store, struct arena *arena, const struct identity *identity,
-                        const struct work_context *context, struct claim *ret, struct ibid_err *err);
+                        const struct work_context *context, struct claim *ret,
+                        struct ibid_err *err);
 enum ibid_code pg_resolve(struct store *store, struct arena *arena, const struct identity *identity,
                           int64_t wait_us, struct claim *ret, struct ibid_err *err);
 
@@ -270,6 +287,7 @@ enum ibid_code pg_migrate(struct store *store, int *ret_from, int *ret_to, struc
 enum ibid_code pg_check_schema(struct store *store, int *ret_version, struct ibid_err *err);
 enum ibid_code pg_apply_schema(struct store *store, const char *name, const char *text,
                                int64_t now_us, enum schema_state *ret, struct ibid_err *err);
+enum ibid_code pg_check_decimal_column(struct store *store, const char *name, struct ibid_err *err);
 
 /* contract.c */
 enum ibid_code pg_put_contract(struct store *store, const struct contract_row *contract,

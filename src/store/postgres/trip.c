@@ -46,8 +46,8 @@ static bool send_prepare(struct pg_conn *conn, const struct pg_statement *statem
 	if (*mark != MARK_NONE)
 		return true;
 	name_of(statement, name);
-	if (!PQsendPrepare(conn->link, name, statement->sql, statement->types ? statement->param_count : 0,
-	                   statement->types))
+	if (!PQsendPrepare(conn->link, name, statement->sql,
+	                   statement->types ? statement->param_count : 0, statement->types))
 		return false;
 	*mark = MARK_SENT;
 	return true;
@@ -63,7 +63,8 @@ static bool send_call(struct pg_conn *conn, const struct pg_call *call)
 	if (!send_prepare(conn, statement))
 		return false;
 	name_of(statement, name);
-	return PQsendQueryPrepared(conn->link, name, statement->param_count, call->values, NULL, NULL, 0);
+	return PQsendQueryPrepared(conn->link, name, statement->param_count, call->values, NULL, NULL,
+	                           0);
 }
 
 /* The result of one message, up to the NULL behind it. NULL when the connection broke. */
@@ -75,7 +76,8 @@ static PGresult *read_one(struct pg_conn *conn)
 		PQclear(last);
 		last = result;
 		if (PQstatus(conn->link) == CONNECTION_BAD || status == PGRES_COPY_IN ||
-		    status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH || status == PGRES_PIPELINE_SYNC) {
+		    status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH ||
+		    status == PGRES_PIPELINE_SYNC) {
 			conn->broken = true;
 			break;
 		}
@@ -148,7 +150,6 @@ bool pg_trip(struct pg_conn *conn, struct pg_call *calls, size_t count, struct p
 	}
 	if (!conn->broken)
 		read_sync(conn);
-	conn->used = true;
 	return !failed;
 }
 

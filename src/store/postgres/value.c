@@ -76,7 +76,7 @@ struct sha256 pg_cell_hash(const PGresult *result, int row, int column)
 	const char *text = PQgetvalue(result, row, column);
 	if (strlen(text) == 2 * sizeof hash.bytes)
 		for (size_t i = 0; i < sizeof hash.bytes; i++)
-			hash.bytes[i] =
-			    (unsigned char)(hex_value(text[2 * i]) << 4 | hex_value(text[2 * i + 1]));
+			hash.bytes[i] = (unsigned char)(hex_value(text[2 * i]) << 4 |
+			                                hex_value(text[2 * i + 1]));
 	return hash;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint.c -- one connection moves the WAL into the file, after a commit has released the writer.
+/* checkpoint.c -- one connection moves the WAL into the file, after a commit has released the
+ * writer.
  *
- * PASSIVE never waits for readers or writers and never makes them wait; what it leaves, the next one
- * takes. */
+ * PASSIVE never waits for readers or writers and never makes them wait; what it leaves, the next
+ * one takes. */
 #include "store/sqlite/lite.h"
 
 enum { CHECKPOINT_PAGES = 1000 };
@@ -16,7 +17,8 @@ void lite_checkpoint_when_due(struct lite_store *store)
 	atomic_store(&store->wal_pages, 0);
 	int rc = sqlite3_wal_checkpoint_v2(store->checkpointer->db, NULL, SQLITE_CHECKPOINT_PASSIVE,
 	                                   NULL, NULL);
-	/* The commits are safe in the WAL; a checkpoint that fails is tried again after the next one. */
+	/* The commits are safe in the WAL; a checkpoint that fails is tried again after the next one.
+	 */
 	if (rc && rc != SQLITE_BUSY)
 		LOG(&store->log, IBID_LOG_WARN, "store.checkpoint_failed",
 		    {"reason", log_text(sqlite3_errmsg(store->checkpointer->db))});

@@ -2,11 +2,12 @@
 /* claim.c -- who may run a command, and what became of one.
  *
  * The writer lock makes claims exclusive: between the look inside it and the end of the transaction
- * nobody else can write the row. A completed command is answered by a reader alone, because that row
- * does not change any more. */
+ * nobody else can write the row. A completed command is answered by a reader alone, because that
+ * row does not change any more. */
 #include "store/sqlite/lite.h"
 
-/* ---- Claim ------------------------------------------------------------------------------------ */
+/* ---- Claim ------------------------------------------------------------------------------------
+ */
 
 /* IBID_NOT_FOUND without a text when there is none. */
 static enum ibid_code look(struct lite_store *store, struct arena *arena,
@@ -63,11 +64,12 @@ enum ibid_code lite_claim(struct store *base, struct arena *arena, const struct 
 	return code;
 }
 
-/* ---- Resolve ---------------------------------------------------------------------------------- */
+/* ---- Resolve ----------------------------------------------------------------------------------
+ */
 
-/* A commit that failed while it was written may have left complete frames behind the end of the WAL:
- * invisible now, but recovery after a crash would take them for committed. One more committed write
- * overwrites their beginning, and what the look said is final (I7). */
+/* A commit that failed while it was written may have left complete frames behind the end of the
+ * WAL: invisible now, but recovery after a crash would take them for committed. One more committed
+ * write overwrites their beginning, and what the look said is final (I7). */
 static enum ibid_code fence(struct lite_store *store, struct lite_conn *conn, struct ibid_err *err)
 {
 	enum ibid_code code = lite_do(conn, LITE_fence_put, err);
@@ -105,8 +107,9 @@ static enum ibid_code look_and_settle(struct lite_store *store, struct lite_conn
 	return settle(store, conn, ret->kind == CLAIM_FOUND, err);
 }
 
-enum ibid_code lite_resolve(struct store *base, struct arena *arena, const struct identity *identity,
-                            int64_t wait_us, struct claim *ret, struct ibid_err *err)
+enum ibid_code lite_resolve(struct store *base, struct arena *arena,
+                            const struct identity *identity, int64_t wait_us, struct claim *ret,
+                            struct ibid_err *err)
 {
 	struct lite_store *store = lite_of(base);
 	struct claim claim = {.kind = CLAIM_BUSY};

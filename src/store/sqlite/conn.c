@@ -22,10 +22,8 @@ static const char *refuse_in_script(int action, const char *first, const char *s
 	case SQLITE_SAVEPOINT:
 		return "transaction control is not allowed here: ibid owns the transaction";
 	case SQLITE_ATTACH:
-	case SQLITE_DETACH:
-		return "ATTACH and DETACH are not allowed here";
-	case SQLITE_PRAGMA:
-		return "PRAGMA is not allowed here";
+	case SQLITE_DETACH: return "ATTACH and DETACH are not allowed here";
+	case SQLITE_PRAGMA: return "PRAGMA is not allowed here";
 	case SQLITE_INSERT:
 	case SQLITE_UPDATE:
 	case SQLITE_DELETE:
@@ -33,8 +31,7 @@ static const char *refuse_in_script(int action, const char *first, const char *s
 	case SQLITE_READ:
 	case SQLITE_SELECT:
 	case SQLITE_FUNCTION:
-	case SQLITE_RECURSIVE:
-		return NULL;
+	case SQLITE_RECURSIVE: return NULL;
 	default: /* the rest creates, drops, alters or analyzes something that these name */
 		return reserved(first) || reserved(second) ? "names that start with ibid_ are reserved"
 		                                           : NULL;
@@ -71,7 +68,8 @@ static int note_wal(void *user, sqlite3 *db, const char *database, int pages)
 	return SQLITE_OK;
 }
 
-/* ---- Opening and closing ---------------------------------------------------------------------- */
+/* ---- Opening and closing ----------------------------------------------------------------------
+ */
 
 static int run_pragma(struct lite_conn *conn, enum lite_sql sql)
 {
@@ -159,30 +157,25 @@ enum ibid_code lite_conn_statement(struct lite_conn *conn, enum lite_sql sql, sq
 	return IBID_OK;
 }
 
-/* ---- What errors mean ------------------------------------------------------------------------- */
+/* ---- What errors mean -------------------------------------------------------------------------
+ */
 
 enum ibid_code lite_code_of(int rc)
 {
 	switch (rc & 0xff) {
 	case SQLITE_BUSY:
-	case SQLITE_LOCKED:
-		return IBID_BUSY;
-	case SQLITE_FULL:
-		return IBID_FULL;
-	case SQLITE_NOMEM:
-		return IBID_NOMEM;
+	case SQLITE_LOCKED: return IBID_BUSY;
+	case SQLITE_FULL: return IBID_FULL;
+	case SQLITE_NOMEM: return IBID_NOMEM;
 	case SQLITE_READONLY:
-	case SQLITE_PERM:
-		return IBID_DENIED;
+	case SQLITE_PERM: return IBID_DENIED;
 	case SQLITE_IOERR:
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
 	case SQLITE_CANTOPEN:
 	case SQLITE_PROTOCOL:
-	case SQLITE_NOLFS:
-		return IBID_IO;
-	default:
-		return IBID_FAILED;
+	case SQLITE_NOLFS: return IBID_IO;
+	default: return IBID_FAILED;
 	}
 }
 
@@ -205,15 +198,18 @@ enum ibid_code lite_fail(struct lite_conn *conn, int rc, struct ibid_err *err)
 		return err_set(err, code, "%s is locked by another process; try again", conn->path);
 	case SQLITE_FULL:
 		return err_set(err, code, "%s: no space left on its disk; free some", conn->path);
-	case SQLITE_NOMEM:
-		return err_set(err, code, "out of memory");
+	case SQLITE_NOMEM: return err_set(err, code, "out of memory");
 	case SQLITE_READONLY:
 	case SQLITE_PERM:
-		return err_set(err, code, "%s: no permission to write (%s); check owner and mode of the "
-		               "file, its -wal and -shm, and the directory", conn->path, message);
+		return err_set(err, code,
+		               "%s: no permission to write (%s); check owner and mode of the "
+		               "file, its -wal and -shm, and the directory",
+		               conn->path, message);
 	case SQLITE_CANTOPEN:
-		return err_set(err, code, "%s, or its -wal or -shm file, can't be opened (%s); check that "
-		               "the directory is writable", conn->path, message);
+		return err_set(err, code,
+		               "%s, or its -wal or -shm file, can't be opened (%s); check that "
+		               "the directory is writable",
+		               conn->path, message);
 	case SQLITE_NOTADB:
 		return err_set(err, code, "%s is not an SQLite database (or is encrypted)", conn->path);
 	case SQLITE_CORRUPT:
@@ -221,7 +217,6 @@ enum ibid_code lite_fail(struct lite_conn *conn, int rc, struct ibid_err *err)
 		               conn->path, message);
 	case SQLITE_IOERR:
 		return err_set(err, code, "%s: reading or writing failed (%s)", conn->path, message);
-	default:
-		return fail_ours(conn, err);
+	default: return fail_ours(conn, err);
 	}
 }

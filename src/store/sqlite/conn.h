@@ -2,8 +2,8 @@
 /* conn.h -- one connection: how it is opened, who may do what on it, and what its errors mean.
  *
  * A connection is used by one thread at a time. Its mode says whose statements run now; the
- * authorizer and the commit hook are installed once and consult it (setting an authorizer anew would
- * expire every prepared statement). Only our own statements can end a transaction. */
+ * authorizer and the commit hook are installed once and consult it (setting an authorizer anew
+ * would expire every prepared statement). Only our own statements can end a transaction. */
 #ifndef STORE_SQLITE_CONN_H
 #define STORE_SQLITE_CONN_H
 
@@ -59,7 +59,8 @@ IBID_CHECK enum ibid_code lite_conn_statement(struct lite_conn *conn, enum lite_
 /* What an SQLite result code means for the caller, with a sentence. Never IBID_OK. */
 enum ibid_code lite_fail(struct lite_conn *conn, int rc, struct ibid_err *err);
 
-/* The code alone. `rc` may be extended. IBID_FAILED: the statement itself is wrong or was refused. */
+/* The code alone. `rc` may be extended. IBID_FAILED: the statement itself is wrong or was refused.
+ */
 enum ibid_code lite_code_of(int rc);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contract.c -- contract versions in use, kept so that a retry is compared under its own version. */
+/* contract.c -- contract versions in use, kept so that a retry is compared under its own version.
+ */
 #include "store/sqlite/lite.h"
 
 #include <string.h>
@@ -27,7 +28,8 @@ static enum ibid_code find(struct lite_conn *conn, struct arena *arena, const ch
 	if (!code && arena->failed)
 		code = err_set(err, IBID_NOMEM, "out of memory");
 	if (!code && !found)
-		code = err_set(err, IBID_NOT_FOUND, "%s %s version %d is not in the store", kind, name, version);
+		code = err_set(err, IBID_NOT_FOUND, "%s %s version %d is not in the store", kind, name,
+		               version);
 	return code;
 }
 
@@ -76,8 +78,8 @@ enum ibid_code lite_put_contract(struct store *base, const struct contract_row *
 {
 	struct arena arena = {0};
 	struct contract_row kept;
-	enum ibid_code code =
-	    lite_get_contract(base, &arena, row->kind, row->name, row->version, &kept, err);
+	enum ibid_code code = lite_get_contract(base, &arena, row->kind, row->name, row->version, &kept,
+	                                        err);
 	if (code == IBID_NOT_FOUND) {
 		code = insert(lite_of(base), row, err);
 		if (!code)

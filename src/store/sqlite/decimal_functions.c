@@ -2,8 +2,8 @@
 /* decimal_functions.c -- exact decimals for SQL.
  *
  * Arguments are text or integers; NULL gives NULL. A REAL is refused, because digits may have been
- * lost before the call; nothing is rounded, and a result that does not fit is an error. They have no
- * effects, so they may also stand in views, triggers and indexes of the user's schema. */
+ * lost before the call; nothing is rounded, and a result that does not fit is an error. They have
+ * no effects, so they may also stand in views, triggers and indexes of the user's schema. */
 #include "base/decimal.h"
 #include "store/sqlite/functions.h"
 
@@ -50,9 +50,7 @@ static bool read_argument(sqlite3_context *context, const char *name, sqlite3_va
 	case SQLITE_FLOAT:
 		fail(context, name, "a REAL may have lost digits already; pass the decimal as text");
 		return false;
-	default:
-		fail(context, name, "not a decimal number");
-		return false;
+	default: fail(context, name, "not a decimal number"); return false;
 	}
 	if (text && !decimal_read(text, (size_t)size, ret, &err))
 		return true;
@@ -74,7 +72,8 @@ static void two_arguments(sqlite3_context *context, int count, sqlite3_value **v
 	struct ibid_err err;
 	assert(count == 2);
 	(void)count;
-	if (sqlite3_value_type(values[0]) == SQLITE_NULL || sqlite3_value_type(values[1]) == SQLITE_NULL)
+	if (sqlite3_value_type(values[0]) == SQLITE_NULL ||
+	    sqlite3_value_type(values[1]) == SQLITE_NULL)
 		return;
 	if (!read_argument(context, function->name, values[0], &a) ||
 	    !read_argument(context, function->name, values[1], &b))
@@ -87,7 +86,8 @@ static void two_arguments(sqlite3_context *context, int count, sqlite3_value **v
 		answer(context, result);
 }
 
-/* ---- decimal_sum: like sum, also as a window function ------------------------------------------ */
+/* ---- decimal_sum: like sum, also as a window function ------------------------------------------
+ */
 
 struct sum {
 	struct decimal total;

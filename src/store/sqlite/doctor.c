@@ -18,10 +18,10 @@ struct visit {
 };
 
 __attribute__((format(printf, 4, 5))) static void tell(const struct visit *visit,
-                                                       enum finding_level level,
-                                                       const char *advice, const char *format, ...)
+                                                       enum finding_level level, const char *advice,
+                                                       const char *format, ...)
 {
-	char what[512];
+	char what[1024];
 	va_list args;
 	va_start(args, format);
 	vsnprintf(what, sizeof what, format, args);
@@ -78,8 +78,8 @@ static enum ibid_code settings(const struct visit *visit, struct ibid_err *err)
 	     "this SQLite ignores synchronous = full: a commit may be lost with the power",
 	     "synchronous %" PRId64 " (2 is full)", synchronous);
 	tell(visit, foreign_keys ? FINDING_OK : FINDING_REFUSE,
-	     "this SQLite was built without foreign keys: use another",
-	     "foreign keys %s", foreign_keys ? "on" : "off");
+	     "this SQLite was built without foreign keys: use another", "foreign keys %s",
+	     foreign_keys ? "on" : "off");
 	return IBID_OK;
 }
 
@@ -91,14 +91,14 @@ static enum ibid_code schema(const struct visit *visit, struct ibid_err *err)
 		return code;
 	bool fits = version >= STORE_SCHEMA && version <= STORE_SCHEMA + 1;
 	tell(visit, fits ? FINDING_OK : FINDING_REFUSE,
-	     version > STORE_SCHEMA ? "upgrade ibid" : "run ibid init", "schema %d, this ibid writes %d",
-	     version, STORE_SCHEMA);
+	     version > STORE_SCHEMA ? "upgrade ibid" : "run ibid init",
+	     "schema %d, this ibid writes %d", version, STORE_SCHEMA);
 	return IBID_OK;
 }
 
 static enum ibid_code damage(const struct visit *visit, struct ibid_err *err)
 {
-	char found[256];
+	char found[sizeof err->text];
 	enum ibid_code code = ask(visit, LITE_quick_check, found, sizeof found, err);
 	if (code == IBID_IO) {
 		snprintf(found, sizeof found, "%s", err->text);
@@ -117,7 +117,8 @@ static enum ibid_code disk(const struct visit *visit, struct ibid_err *err)
 		return err_set(err, IBID_IO, "%s: its disk can't be asked", visit->store->path);
 	uint64_t mib = (uint64_t)info.f_bavail * info.f_frsize / MIB;
 	tell(visit, mib >= FREE_MIB_MIN ? FINDING_OK : FINDING_WARN,
-	     "free some space: a full disk stops every command", "free disk space %" PRIu64 " MiB", mib);
+	     "free some space: a full disk stops every command", "free disk space %" PRIu64 " MiB",
+	     mib);
 	return IBID_OK;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event.c -- the outbox: an event is the next version of its aggregate, and never edited (I3, I5). */
+/* event.c -- the outbox: an event is the next version of its aggregate, and never edited (I3, I5).
+ */
 #include "store/sqlite/lite.h"
 
 #include <inttypes.h>
@@ -7,7 +8,8 @@
 
 enum { KEY_DEFAULT_SIZE = UUID_TEXT_SIZE + 12 };
 
-/* ---- Writing ---------------------------------------------------------------------------------- */
+/* ---- Writing ----------------------------------------------------------------------------------
+ */
 
 static enum ibid_code next_version(struct lite_tx *tx, const struct event_row *event, int64_t *ret,
                                    struct ibid_err *err)
@@ -71,7 +73,8 @@ static enum ibid_code insert(struct lite_tx *tx, const struct event_row *event, 
 	return code;
 }
 
-static enum ibid_code append(struct lite_tx *tx, const struct event_row *event, struct ibid_err *err)
+static enum ibid_code append(struct lite_tx *tx, const struct event_row *event,
+                             struct ibid_err *err)
 {
 	char id[UUID_TEXT_SIZE], key[KEY_DEFAULT_SIZE];
 	int64_t version = 0;
@@ -100,7 +103,8 @@ enum ibid_code lite_put_event(struct tx *base, const struct event_row *event, st
 	return code;
 }
 
-/* ---- Reading ---------------------------------------------------------------------------------- */
+/* ---- Reading ----------------------------------------------------------------------------------
+ */
 
 static void read_row(struct lite_run *run, struct arena *arena, struct event_row *ret)
 {

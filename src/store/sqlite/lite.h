@@ -5,9 +5,9 @@
  * threads wait in order and a twin can be seen; between processes the file's lock arbitrates.
  *
  * (L1) The writer's connection is touched only by whoever is inside its gate.
- * (L2) A commit of unknown outcome leaves the writer stale: its connection is closed and opened again
- *      before anybody uses it (I7).
- * (L3) A transaction that failed is doomed: it can only be rolled back. */
+ * (L2) A commit of unknown outcome leaves the writer stale: its connection is closed and opened
+ * again before anybody uses it (I7). (L3) A transaction that failed is doomed: it can only be
+ * rolled back. */
 #ifndef STORE_SQLITE_LITE_H
 #define STORE_SQLITE_LITE_H
 
@@ -44,7 +44,7 @@ struct lite_store {
 
 	pthread_mutex_t checkpoint_lock;
 	struct lite_conn *checkpointer;
-	_Atomic int wal_pages; /* after the last commit of this process */
+	_Atomic int wal_pages;    /* after the last commit of this process */
 	_Atomic uint64_t scripts; /* made so far: their ids */
 };
 
@@ -55,16 +55,22 @@ struct lite_tx {
 	struct arena arena;
 	struct identity identity;
 	struct work_context context;
-	int ordinal; /* of the last event */
-	struct {     /* L3 */
+	int ordinal;             /* of the last event */
+	struct {                 /* L3 */
 		enum ibid_code code; /* IBID_OK: not doomed */
 		int status;
 		const char *reason, *text, *unique; /* in the arena */
 	} doom;
 };
 
-static inline struct lite_store *lite_of(struct store *store) { return (struct lite_store *)store; }
-static inline struct lite_tx *lite_tx_of(struct tx *tx) { return (struct lite_tx *)tx; }
+static inline struct lite_store *lite_of(struct store *store)
+{
+	return (struct lite_store *)store;
+}
+static inline struct lite_tx *lite_tx_of(struct tx *tx)
+{
+	return (struct lite_tx *)tx;
+}
 
 enum ibid_code lite_pool_init(struct lite_pool *pool, size_t cap, struct ibid_err *err);
 void lite_pool_release(struct lite_pool *pool); /* takes a half-built one */
@@ -77,7 +83,8 @@ void lite_reader_give(struct lite_store *store, struct lite_conn *conn); /* take
 /* Enter the gate and begin, waiting at most `wait_us` for both together: IBID_BUSY. */
 IBID_CHECK enum ibid_code lite_write_begin(struct lite_store *store, int64_t wait_us,
                                            struct lite_conn **ret, struct ibid_err *err);
-/* Commit or roll back, and leave the gate. IBID_UNKNOWN as in store.h; on any failure rolled back. */
+/* Commit or roll back, and leave the gate. IBID_UNKNOWN as in store.h; on any failure rolled back.
+ */
 IBID_CHECK enum ibid_code lite_write_commit(struct lite_store *store, struct ibid_err *err);
 void lite_write_rollback(struct lite_store *store);
 /* Commit when `code` is IBID_OK, roll back otherwise. */
@@ -127,7 +134,9 @@ enum ibid_code lite_migrate(struct store *, int *ret_from, int *ret_to, struct i
 enum ibid_code lite_check_schema(struct store *, int *ret_version, struct ibid_err *);
 enum ibid_code lite_apply_schema(struct store *, const char *name, const char *text, int64_t now_us,
                                  enum schema_state *ret, struct ibid_err *);
-IBID_CHECK enum ibid_code lite_schema_version(struct lite_conn *conn, int *ret, struct ibid_err *err);
+enum ibid_code lite_check_decimal_column(struct store *, const char *name, struct ibid_err *);
+IBID_CHECK enum ibid_code lite_schema_version(struct lite_conn *conn, int *ret,
+                                              struct ibid_err *err);
 IBID_CHECK enum ibid_code lite_use_wal(struct lite_store *store, struct ibid_err *err);
 
 /* contract.c */
@@ -146,8 +155,8 @@ enum ibid_code lite_run_script(struct tx *, struct arena *, const struct script 
 /* claim.c */
 enum ibid_code lite_claim(struct store *, struct arena *, const struct identity *,
                           const struct work_context *context, struct claim *ret, struct ibid_err *);
-enum ibid_code lite_resolve(struct store *, struct arena *, const struct identity *, int64_t wait_us,
-                            struct claim *ret, struct ibid_err *);
+enum ibid_code lite_resolve(struct store *, struct arena *, const struct identity *,
+                            int64_t wait_us, struct claim *ret, struct ibid_err *);
 
 /* command.c */
 enum ibid_code lite_put_command(struct tx *, const struct command_row *,

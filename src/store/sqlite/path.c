@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* path.c -- look before opening, only to say clearly what SQLite would call "unable to open database
- * file". Whether the file can be used is still decided by opening it. */
+/* path.c -- look before opening, only to say clearly what SQLite would call "unable to open
+ * database file". Whether the file can be used is still decided by opening it. */
 #include "store/sqlite/path.h"
 
 #include <errno.h>
@@ -16,15 +16,14 @@ static enum ibid_code from_errno(const char *path, int number, struct ibid_err *
 	switch (number) {
 	case ENOENT:
 	case ENOTDIR:
-		return err_set(err, IBID_NOT_FOUND, "%s: no such file; create the store with ibid init", path);
+		return err_set(err, IBID_NOT_FOUND, "%s: no such file; create the store with ibid init",
+		               path);
 	case EACCES:
 	case EPERM:
 	case EROFS:
 		return err_set(err, IBID_DENIED, "%s: no permission; check its owner and mode", path);
-	case ENOMEM:
-		return err_set(err, IBID_NOMEM, "out of memory");
-	default:
-		return err_set(err, IBID_IO, "%s: %s", path, strerror(number));
+	case ENOMEM: return err_set(err, IBID_NOMEM, "out of memory");
+	default: return err_set(err, IBID_IO, "%s: %s", path, strerror(number));
 	}
 }
 
@@ -42,8 +41,8 @@ static enum ibid_code check_parent(const char *path, const char *parent, struct 
 	struct stat info;
 	if (stat(parent, &info) != 0) {
 		if (errno == ENOENT || errno == ENOTDIR)
-			return err_set(err, IBID_NOT_FOUND, "%s: the directory %s does not exist; create it", path,
-			               parent);
+			return err_set(err, IBID_NOT_FOUND, "%s: the directory %s does not exist; create it",
+			               path, parent);
 		return from_errno(parent, errno, err);
 	}
 	if (!S_ISDIR(info.st_mode))
@@ -65,9 +64,11 @@ static enum ibid_code check_file(const char *path, bool create, struct ibid_err 
 	if (!S_ISREG(info.st_mode))
 		return err_set(err, IBID_IO, "%s is not a regular file; name the database file", path);
 	if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) != 0)
-		return err_set(err, IBID_DENIED, "%s: no permission to read; check its owner and mode", path);
+		return err_set(err, IBID_DENIED, "%s: no permission to read; check its owner and mode",
+		               path);
 	if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0)
-		return err_set(err, IBID_DENIED, "%s: no permission to write; check its owner and mode", path);
+		return err_set(err, IBID_DENIED, "%s: no permission to write; check its owner and mode",
+		               path);
 	return IBID_OK;
 }
 

@@ -60,8 +60,7 @@ void lite_bind_hash(struct lite_run *run, const struct sha256 *hash)
 {
 	int at = ++run->bound;
 	if (run->stmt)
-		note(run,
-		     sqlite3_bind_blob(run->stmt, at, hash->bytes, sizeof hash->bytes, SQLITE_STATIC));
+		note(run, sqlite3_bind_blob(run->stmt, at, hash->bytes, sizeof hash->bytes, SQLITE_STATIC));
 }
 
 bool lite_row(struct lite_run *run, enum ibid_code *code, struct ibid_err *err)

@@ -32,7 +32,8 @@ struct lite_prepared {
 	sqlite3_stmt *items[]; /* NULL: not reached yet */
 };
 
-/* ---- Making ----------------------------------------------------------------------------------- */
+/* ---- Making -----------------------------------------------------------------------------------
+ */
 
 static struct script *script_new(struct lite_store *store, const char *file,
                                  const struct param_spec *params, size_t count)
@@ -119,7 +120,8 @@ void lite_free_script(struct store *base, struct script *script)
 	script_free(script);
 }
 
-/* ---- Preparing -------------------------------------------------------------------------------- */
+/* ---- Preparing --------------------------------------------------------------------------------
+ */
 
 static struct lite_prepared *prepared_of(struct lite_conn *conn, const struct script *script)
 {
@@ -139,7 +141,8 @@ static struct lite_prepared *prepared_of(struct lite_conn *conn, const struct sc
 	return prepared;
 }
 
-/* ---- Parameters ------------------------------------------------------------------------------- */
+/* ---- Parameters -------------------------------------------------------------------------------
+ */
 
 static const char *const *value_of(const struct script *script, const char *const *values,
                                    const char *name, enum param_type *ret_type)
@@ -170,15 +173,13 @@ static bool bind_value(sqlite3_stmt *stmt, int at, enum param_type type, const c
 	switch (type) {
 	case PARAM_INTEGER:
 		return read_integer(value, &number) && sqlite3_bind_int64(stmt, at, number) == SQLITE_OK;
-	case PARAM_BOOLEAN:
-		return sqlite3_bind_int(stmt, at, strcmp(value, "true") == 0) == SQLITE_OK;
+	case PARAM_BOOLEAN: return sqlite3_bind_int(stmt, at, strcmp(value, "true") == 0) == SQLITE_OK;
 	case PARAM_TEXT:
 	case PARAM_DECIMAL:
 	case PARAM_DATE:
 	case PARAM_INSTANT:
 	case PARAM_JSON:
-	case PARAM_UUID:
-		break;
+	case PARAM_UUID: break;
 	}
 	return sqlite3_bind_text(stmt, at, value, -1, SQLITE_STATIC) == SQLITE_OK;
 }
@@ -199,7 +200,8 @@ static enum ibid_code bind_all(sqlite3_stmt *stmt, const struct script *script,
 	return IBID_OK;
 }
 
-/* ---- The answer ------------------------------------------------------------------------------- */
+/* ---- The answer -------------------------------------------------------------------------------
+ */
 
 enum { ANSWER_STATUS, ANSWER_BODY, ANSWER_RESOURCE_TYPE, ANSWER_RESOURCE_ID, ANSWER_COLUMNS };
 
@@ -240,7 +242,8 @@ static enum ibid_code answer_take(struct answer *answer, sqlite3_stmt *stmt, str
 		if (column == ANSWER_COLUMNS)
 			return err_set(err, IBID_FAILED,
 			               "the answer has a column %s; it may have status, body, resource_type "
-			               "and resource_id", name ? name : "");
+			               "and resource_id",
+			               name ? name : "");
 		sqlite3_value_free(answer->values[column]);
 		answer->values[column] = sqlite3_value_dup(sqlite3_column_value(stmt, i));
 		if (!answer->values[column])
@@ -286,7 +289,8 @@ static enum ibid_code answer_read(const struct answer *answer, struct arena *are
 	return code;
 }
 
-/* ---- Running ---------------------------------------------------------------------------------- */
+/* ---- Running ----------------------------------------------------------------------------------
+ */
 
 static enum ibid_code duplicate(struct lite_tx *tx, const char *message, struct ibid_err *err)
 {
@@ -345,8 +349,9 @@ static enum ibid_code run_statement(const struct running *running, size_t index,
 	sqlite3_stmt **stmt = &running->prepared->items[index];
 	enum ibid_code code = IBID_OK;
 	if (!*stmt) {
-		int rc = sqlite3_prepare_v3(running->tx->conn->db, running->script->statements.items[index].sql,
-		                            -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL);
+		int rc = sqlite3_prepare_v3(running->tx->conn->db,
+		                            running->script->statements.items[index].sql, -1,
+		                            SQLITE_PREPARE_PERSISTENT, stmt, NULL);
 		if (rc)
 			return statement_failed(running->tx, rc, err);
 		if (!*stmt)
@@ -375,8 +380,7 @@ static enum ibid_code run_statements(const struct running *running, struct answe
 }
 
 enum ibid_code lite_run_script(struct tx *base, struct arena *arena, const struct script *script,
-                               const char *const *values, struct outcome *ret,
-                               struct ibid_err *err)
+                               const char *const *values, struct outcome *ret, struct ibid_err *err)
 {
 	struct lite_tx *tx = lite_tx_of(base);
 	struct answer answer = {.found = false};
@@ -395,6 +399,8 @@ enum ibid_code lite_run_script(struct tx *base, struct arena *arena, const struc
 		code = answer_read(&answer, arena, &outcome, err);
 	answer_release(&answer);
 	lite_tx_failed(tx, code, err);
+	if (code && code != IBID_REJECTED)
+		tx->doom.text = arena_strdup(&tx->arena, err->text); /* with file and line */
 	if (code)
 		return lite_tx_doom(tx, arena, ret, err);
 	*ret = outcome;

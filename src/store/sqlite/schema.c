@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schema.c -- our migrations and the user's schema files, each run once, each in one transaction. */
+/* schema.c -- our migrations and the user's schema files, each run once, each in one transaction.
+ */
 #include "store/sqlite/lite.h"
 
 #include <ctype.h>
 #include <string.h>
 
-/* ---- Journal mode ----------------------------------------------------------------------------- */
+/* ---- Journal mode -----------------------------------------------------------------------------
+ */
 
 static enum ibid_code try_wal(struct lite_conn *conn, bool *ret_wal, struct ibid_err *err)
 {
@@ -41,7 +43,8 @@ enum ibid_code lite_use_wal(struct lite_store *store, struct ibid_err *err)
 	return code;
 }
 
-/* ---- Our schema ------------------------------------------------------------------------------- */
+/* ---- Our schema -------------------------------------------------------------------------------
+ */
 
 enum ibid_code lite_schema_version(struct lite_conn *conn, int *ret, struct ibid_err *err)
 {
@@ -80,8 +83,8 @@ static enum ibid_code run_migration(struct lite_store *store, struct lite_conn *
 	return code;
 }
 
-static enum ibid_code run_migrations(struct lite_store *store, struct lite_conn *conn, int *ret_from,
-                                     struct ibid_err *err)
+static enum ibid_code run_migrations(struct lite_store *store, struct lite_conn *conn,
+                                     int *ret_from, struct ibid_err *err)
 {
 	enum ibid_code code = lite_schema_version(conn, ret_from, err);
 	if (!code && *ret_from > STORE_SCHEMA + 1)
@@ -132,7 +135,8 @@ enum ibid_code lite_check_schema(struct store *base, int *ret_version, struct ib
 	return version > STORE_SCHEMA + 1 ? too_new(store, version, err) : IBID_OK;
 }
 
-/* ---- The user's schema ------------------------------------------------------------------------ */
+/* ---- The user's schema ------------------------------------------------------------------------
+ */
 
 /* The line in `text` where the statement that starts at `at` has its first word. */
 static int line_of(const char *text, const char *at)
@@ -234,5 +238,28 @@ enum ibid_code lite_apply_schema(struct store *base, const char *name, const cha
 	code = lite_write_end(store, code, err);
 	if (!code)
 		*ret = state;
+	return code;
+}
+
+enum ibid_code lite_check_decimal_column(struct store *base, const char *name, struct ibid_err *err)
+{
+	struct lite_store *store = lite_of(base);
+	struct arena arena = {0};
+	struct lite_conn *conn;
+	struct lite_run run;
+	enum ibid_code code = lite_reader_take(store, &conn, err);
+	if (code)
+		return code;
+	code = lite_start(conn, LITE_decimal_column, &run, err);
+	lite_bind_text(&run, name);
+	if (lite_row(&run, &code, err)) {
+		const char *column = lite_read_text(&run, &arena);
+		code = err_set(err, IBID_CONTRACT,
+		               "column %s would round the decimal :%s; declare it text, in a strict table",
+		               column ? column : name, name);
+	}
+	lite_end(&run);
+	lite_reader_give(store, conn);
+	arena_release(&arena);
 	return code;
 }

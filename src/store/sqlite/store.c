@@ -25,6 +25,7 @@ static const struct store_ops ops = {
     .migrate = lite_migrate,
     .check_schema = lite_check_schema,
     .apply_schema = lite_apply_schema,
+    .check_decimal_column = lite_check_decimal_column,
     .put_contract = lite_put_contract,
     .get_contract = lite_get_contract,
     .make_script = lite_make_script,

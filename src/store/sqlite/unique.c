@@ -9,7 +9,8 @@ static const char *after(const char *text, const char *prefix)
 	return strncmp(text, prefix, size) == 0 ? text + size : NULL;
 }
 
-/* An index on expressions has no columns to list, so SQLite names it: index 'name', quotes doubled. */
+/* An index on expressions has no columns to list, so SQLite names it: index 'name', quotes doubled.
+ */
 static const char *quoted_name(struct arena *arena, const char *quoted)
 {
 	char *name = arena_strdup(arena, quoted), *to = name;

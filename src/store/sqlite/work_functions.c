@@ -40,7 +40,8 @@ static const char *text_of(sqlite3_value *value)
 	return (const char *)sqlite3_value_text(value);
 }
 
-/* ---- ibid_reject(code, status, text) ----------------------------------------------------------- */
+/* ---- ibid_reject(code, status, text) -----------------------------------------------------------
+ */
 
 static bool reason_ok(const char *reason)
 {
@@ -66,7 +67,8 @@ static void reject(sqlite3_context *context, int count, sqlite3_value **values)
 	stop(context, tx, &err);
 }
 
-/* ---- ibid_emit(aggregate_type, aggregate_id, type, payload [, version [, key]]) ------------------ */
+/* ---- ibid_emit(aggregate_type, aggregate_id, type, payload [, version [, key]])
+ * ------------------ */
 
 static bool declared(const struct work_context *context, const char *type)
 {
@@ -112,8 +114,8 @@ static enum ibid_code read_payload(sqlite3_value *value, struct str *out, struct
 	const char *text = text_of(value);
 	if (!text)
 		return err_set(err, IBID_FAILED, "ibid_emit: the payload is not JSON text");
-	enum ibid_code code =
-	    json_read(&arena, text, (size_t)sqlite3_value_bytes(value), 0, &json, err);
+	enum ibid_code code = json_read(&arena, text, (size_t)sqlite3_value_bytes(value), 0, &json,
+	                                err);
 	if (code) {
 		code = err_set(err, IBID_FAILED, "ibid_emit: payload: %s", strdupa(err->text));
 	} else {

@@ -43,7 +43,8 @@ enum ibid_code lite_write_begin(struct lite_store *store, int64_t wait_us, struc
 {
 	int64_t until = env_steady_us(env_system()) + wait_us;
 	if (!gate_enter(&store->gate, wait_us))
-		return err_set(err, IBID_BUSY, "%s: other commands hold the writer; try again", store->path);
+		return err_set(err, IBID_BUSY, "%s: other commands hold the writer; try again",
+		               store->path);
 	enum ibid_code code = begin(store, until - env_steady_us(env_system()), err);
 	if (code)
 		gate_leave(&store->gate);
@@ -69,10 +70,8 @@ static enum ibid_code commit_failed(struct lite_store *store, int rc, struct ibi
 {
 	const char *message = sqlite3_errmsg(store->writer->db);
 	switch (rc & 0xff) {
-	case SQLITE_BUSY:
-		return lite_fail(store->writer, rc, err);
-	case SQLITE_CONSTRAINT:
-		return err_set(err, IBID_FAILED, "the commit was refused: %s", message);
+	case SQLITE_BUSY: return lite_fail(store->writer, rc, err);
+	case SQLITE_CONSTRAINT: return err_set(err, IBID_FAILED, "the commit was refused: %s", message);
 	default:
 		store->stale = true; /* L2 */
 		return err_set(err, IBID_UNKNOWN, "%s: the commit did not report success (%s)", store->path,

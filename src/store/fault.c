@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fault.c -- a store that fails, loses a commit or kills the process at its N-th verb.
+ *
+ * Verbs of the set-up, and those that end or lend something, are not counted: a fault there proves
+ * nothing about a command. Outputs of a verb that reports a fault are untouched, as after a real
+ * one: verbs run into a copy. */
+#include "store/store.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct fault {
+	struct store base;
+	struct store_ops ops; /* with the inner store's name: callers choose their dialect by it */
+	struct store *inner;
+	enum fault_kind kind;
+	unsigned at;
+	_Atomic unsigned verbs;
+	_Atomic bool fired;
+};
+
+struct fault_tx {
+	struct tx base;
+	struct tx *inner;
+};
+
+static struct fault *fault_of(struct store *store)
+{
+	return (struct fault *)store;
+}
+
+static struct tx *inner_of(struct tx *tx)
+{
+	return ((struct fault_tx *)tx)->inner;
+}
+
+/* ---- When and how -----------------------------------------------------------------------------
+ */
+
+/* What this call of a verb has to do. */
+enum act { ACT_NONE, ACT_BEFORE, ACT_AFTER, ACT_KILL_AFTER };
+
+static enum act act(struct fault *fault)
+{
+	if (atomic_fetch_add(&fault->verbs, 1) + 1 != fault->at)
+		return ACT_NONE;
+	atomic_store(&fault->fired, true);
+	switch (fault->kind) {
+	case FAULT_ERROR_BEFORE:
+	case FAULT_UNKNOWN_BEFORE: return ACT_BEFORE;
+	case FAULT_ERROR_AFTER: return ACT_AFTER;
+	case FAULT_KILL_BEFORE:
+		kill(getpid(), SIGKILL);
+		return ACT_BEFORE; /* not reached: nobody survives SIGKILL */
+	case FAULT_KILL_AFTER: return ACT_KILL_AFTER;
+	}
+	return ACT_NONE;
+}
+
+static enum ibid_code unavailable(struct ibid_err *err)
+{
+	return err_set(err, IBID_UNAVAILABLE, "injected fault");
+}
+
+/* The verb was run and said `code`. */
+static enum ibid_code after(enum act what, enum ibid_code code, struct ibid_err *err)
+{
+	if (what == ACT_KILL_AFTER)
+		kill(getpid(), SIGKILL);
+	return what == ACT_AFTER ? unavailable(err) : code;
+}
+
+/* Run a verb, or not, as the moment demands. */
+#define FAULTY(fault, code, err, call)                                                             \
+	do {                                                                                           \
+		enum act what_ = act(fault);                                                               \
+		(code) = what_ == ACT_BEFORE ? unavailable(err) : after(what_, (call), (err));             \
+	} while (0)
+
+/* ---- Set-up and endings: passed on --------------------------------------------------------------
+ */
+
+static void fault_close(struct store *store)
+{
+	struct fault *fault = fault_of(store);
+	store_close(fault->inner);
+	free(fault);
+}
+
+static enum ibid_code fault_migrate(struct store *store, int *ret_from, int *ret_to,
+                                    struct ibid_err *err)
+{
+	struct store *inner = fault_of(store)->inner;
+	return inner->ops->migrate(inner, ret_from, ret_to, err);
+}
+
+static enum ibid_code fault_check_schema(struct store *store, int *ret_version,
+                                         struct ibid_err *err)
+{
+	struct store *inner = fault_of(store)->inner;
+	return inner->ops->check_schema(inner, ret_version, err);
+}
+
+static enum ibid_code fault_apply_schema(struct store *store, const char *name, const char *text,
+                                         int64_t now_us, enum schema_state *ret,
+                                         struct ibid_err *err)
+{
+	struct store *inner = fault_of(store)->inner;
+	return inner->ops->apply_schema(inner, name, text, now_us, ret, err);
+}
+
+static enum ibid_code fault_check_decimal_column(struct store *store, const char *name,
+                                                 struct ibid_err *err)
+{
+	struct store *inner = fault_of(store)->inner;
+	return inner->ops->check_decimal_column(inner, name, err);
+}
+
+static enum ibid_code fault_make_script(struct store *store, const char *file, const char *text,
+                                        const struct param_spec *params, size_t count,
+                                        struct script **ret, struct ibid_err *err)
+{
+	struct store *inner = fault_of(store)->inner;
+	return inner->ops->make_script(inner, file, text, params, count, ret, err);
+}
+
+static void fault_free_script(struct store *store, struct script *script)
+{
+	struct store *inner = fault_of(store)->inner;
+	inner->ops->free_script(inner, script);
+}
+
+static void *fault_lend(struct tx *tx, bool lent)
+{
+	return fault_of(tx->store)->inner->ops->lend(inner_of(tx), lent);
+}
+
+/* Free the wrapper; the inner transaction is left. */
+static struct tx *unwrap(struct tx **tx)
+{
+	struct tx *inner = inner_of(*tx);
+	free(*tx);
+	*tx = NULL;
+	return inner;
+}
+
+static void fault_rollback(struct tx **tx)
+{
+	if (!*tx)
+		return;
+	const struct store_ops *ops = fault_of((*tx)->store)->inner->ops;
+	struct tx *inner = unwrap(tx);
+	ops->rollback(&inner);
+}
+
+/* ---- Verbs that count ---------------------------------------------------------------------------
+ */
+
+static enum ibid_code fault_put_contract(struct store *store, const struct contract_row *row,
+                                         struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->put_contract(fault->inner, row, err));
+	return code;
+}
+
+static enum ibid_code fault_get_contract(struct store *store, struct arena *arena, const char *kind,
+                                         const char *name, int version, struct contract_row *ret,
+                                         struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	struct contract_row row = {0};
+	enum ibid_code code;
+	FAULTY(fault, code, err,
+	       fault->inner->ops->get_contract(fault->inner, arena, kind, name, version, &row, err));
+	if (!code)
+		*ret = row;
+	return code;
+}
+
+static enum ibid_code fault_claim(struct store *store, struct arena *arena,
+                                  const struct identity *identity,
+                                  const struct work_context *context, struct claim *ret,
+                                  struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	const struct store_ops *ops = fault->inner->ops;
+	struct claim claim = {.tx = NULL};
+	enum ibid_code code;
+	struct fault_tx *tx = calloc(1, sizeof *tx);
+	if (!tx)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	FAULTY(fault, code, err, ops->claim(fault->inner, arena, identity, context, &claim, err));
+	if (!code && claim.tx) {
+		tx->base.store = store;
+		tx->inner = claim.tx;
+		claim.tx = &tx->base;
+	} else {
+		ops->rollback(&claim.tx); /* claimed, but nobody was told */
+		free(tx);
+	}
+	if (!code)
+		*ret = claim;
+	return code;
+}
+
+static enum ibid_code fault_resolve(struct store *store, struct arena *arena,
+                                    const struct identity *identity, int64_t wait_us,
+                                    struct claim *ret, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	struct claim claim = {.tx = NULL};
+	enum ibid_code code;
+	FAULTY(fault, code, err,
+	       fault->inner->ops->resolve(fault->inner, arena, identity, wait_us, &claim, err));
+	if (!code)
+		*ret = claim;
+	return code;
+}
+
+static enum ibid_code fault_run_script(struct tx *tx, struct arena *arena,
+                                       const struct script *script, const char *const *values,
+                                       struct outcome *ret, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(tx->store);
+	struct outcome outcome = {.status = 0};
+	enum ibid_code code;
+	FAULTY(fault, code, err,
+	       fault->inner->ops->run_script(inner_of(tx), arena, script, values, &outcome, err));
+	if (code != IBID_UNAVAILABLE)
+		*ret = outcome;
+	return code;
+}
+
+static enum ibid_code fault_put_event(struct tx *tx, const struct event_row *event,
+                                      struct ibid_err *err)
+{
+	struct fault *fault = fault_of(tx->store);
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->put_event(inner_of(tx), event, err));
+	return code;
+}
+
+static enum ibid_code fault_put_audit(struct tx *tx, const struct audit_row *row,
+                                      struct ibid_err *err)
+{
+	struct fault *fault = fault_of(tx->store);
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->put_audit(inner_of(tx), row, err));
+	return code;
+}
+
+static enum ibid_code fault_put_command(struct tx *tx, const struct command_row *row,
+                                        const struct command_row *previous, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(tx->store);
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->put_command(inner_of(tx), row, previous, err));
+	return code;
+}
+
+static enum ibid_code fault_commit(struct tx **tx, struct arena *arena, struct outcome *ret,
+                                   struct ibid_err *err)
+{
+	struct fault *fault = fault_of((*tx)->store);
+	const struct store_ops *ops = fault->inner->ops;
+	struct tx *inner = unwrap(tx);
+	enum act what = act(fault);
+	if (what == ACT_BEFORE) {
+		ops->rollback(&inner);
+		if (fault->kind == FAULT_UNKNOWN_BEFORE)
+			return err_set(err, IBID_UNKNOWN, "injected fault");
+		return unavailable(err);
+	}
+	enum ibid_code code = after(what, ops->commit(&inner, arena, ret, err), err);
+	return what == ACT_AFTER ? err_set(err, IBID_UNKNOWN, "injected fault") : code;
+}
+
+static enum ibid_code fault_put_evidence(struct store *store, const struct evidence_row *row,
+                                         struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->put_evidence(fault->inner, row, err));
+	return code;
+}
+
+static enum ibid_code fault_get_command(struct store *store, struct arena *arena,
+                                        const char *tenant, const struct uuid *id,
+                                        const struct identity *identity, struct command_row *ret,
+                                        struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	struct command_row row = {.linked = false};
+	enum ibid_code code;
+	FAULTY(fault, code, err,
+	       fault->inner->ops->get_command(fault->inner, arena, tenant, id, identity, &row, err));
+	if (!code)
+		*ret = row;
+	return code;
+}
+
+/* What the lists return: an array and its length. */
+#define FAULTY_LIST(type, verb, ...)                                                               \
+	struct fault *fault = fault_of(store);                                                         \
+	type *rows = NULL;                                                                             \
+	size_t count = 0;                                                                              \
+	enum ibid_code code;                                                                           \
+	FAULTY(fault, code, err,                                                                       \
+	       fault->inner->ops->verb(fault->inner, __VA_ARGS__, &rows, &count, err));                \
+	if (!code) {                                                                                   \
+		*ret = rows;                                                                               \
+		*ret_count = count;                                                                        \
+	}                                                                                              \
+	return code
+
+static enum ibid_code fault_list_commands(struct store *store, struct arena *arena,
+                                          const struct command_filter *filter,
+                                          struct command_row **ret, size_t *ret_count,
+                                          struct ibid_err *err)
+{
+	FAULTY_LIST(struct command_row, list_commands, arena, filter);
+}
+
+static enum ibid_code fault_list_events(struct store *store, struct arena *arena,
+                                        const char *tenant, const struct uuid *command_id,
+                                        size_t limit, struct event_row **ret, size_t *ret_count,
+                                        struct ibid_err *err)
+{
+	FAULTY_LIST(struct event_row, list_events, arena, tenant, command_id, limit);
+}
+
+static enum ibid_code fault_list_audit(struct store *store, struct arena *arena, const char *tenant,
+                                       const struct uuid *command_id, size_t limit,
+                                       struct audit_row **ret, size_t *ret_count,
+                                       struct ibid_err *err)
+{
+	FAULTY_LIST(struct audit_row, list_audit, arena, tenant, command_id, limit);
+}
+
+static enum ibid_code fault_list_evidence(struct store *store, struct arena *arena,
+                                          const char *tenant, const struct uuid *command_id,
+                                          struct evidence_row **ret, size_t *ret_count,
+                                          struct ibid_err *err)
+{
+	FAULTY_LIST(struct evidence_row, list_evidence, arena, tenant, command_id);
+}
+
+static enum ibid_code fault_doctor(struct store *store, finding_fn *fn, void *user,
+                                   struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->doctor(fault->inner, fn, user, err));
+	return code;
+}
+
+static const struct store_ops fault_ops = {
+    .close = fault_close,
+    .migrate = fault_migrate,
+    .check_schema = fault_check_schema,
+    .apply_schema = fault_apply_schema,
+    .check_decimal_column = fault_check_decimal_column,
+    .put_contract = fault_put_contract,
+    .get_contract = fault_get_contract,
+    .make_script = fault_make_script,
+    .free_script = fault_free_script,
+    .claim = fault_claim,
+    .resolve = fault_resolve,
+    .run_script = fault_run_script,
+    .put_event = fault_put_event,
+    .put_audit = fault_put_audit,
+    .put_command = fault_put_command,
+    .lend = fault_lend,
+    .commit = fault_commit,
+    .rollback = fault_rollback,
+    .put_evidence = fault_put_evidence,
+    .get_command = fault_get_command,
+    .list_commands = fault_list_commands,
+    .list_events = fault_list_events,
+    .list_audit = fault_list_audit,
+    .list_evidence = fault_list_evidence,
+    .doctor = fault_doctor,
+};
+
+struct store *store_fault_wrap(struct store *inner, enum fault_kind kind, unsigned n)
+{
+	struct fault *fault = calloc(1, sizeof *fault);
+	if (!fault)
+		abort(); /* used by tests only */
+	fault->ops = fault_ops;
+	fault->ops.name = inner->ops->name;
+	fault->base.ops = &fault->ops;
+	fault->inner = inner;
+	fault->kind = kind;
+	fault->at = n;
+	return &fault->base;
+}
+
+bool store_fault_fired(const struct store *store)
+{
+	return atomic_load(&((const struct fault *)store)->fired);
+}
+
+unsigned store_fault_verbs(const struct store *store)
+{
+	return atomic_load(&((const struct fault *)store)->verbs);
+}

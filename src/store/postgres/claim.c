@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* claim.c -- take an identity, or see who has it.
+ *
+ * The advisory lock of the identity ends with the transaction, after its rows have become visible.
+ * So whoever gains it, and looks in a later statement, sees everything its predecessor committed.
+ * Two identities with one lock key only wait for each other. (I2) The primary key still arbitrates.
+ */
+#include "base/str.h"
+#include "store/postgres/postgres.h"
+
+#include <string.h>
+
+int64_t pg_lock_key(const struct identity *identity)
+{
+	const char *const parts[] = {identity->tenant, identity->operation, identity->scope,
+	                             identity->key};
+	struct str text = STR_INIT(64 << 20);
+	uint64_t key = 0;
+	for (size_t i = 0; i < 4; i++)
+		str_add(&text, parts[i], strlen(parts[i]) + (i < 3)); /* its NUL keeps the parts apart */
+	struct sha256 hash = sha256(str_text(&text), text.size);
+	str_release(&text);
+	for (size_t i = 0; i < 8; i++)
+		key = key << 8 | hash.bytes[i];
+	return (int64_t)key;
+}
+
+static const char *join(struct arena *arena, const char *const *names, size_t count)
+{
+	struct str text = STR_INIT(1 << 20);
+	for (size_t i = 0; i < count; i++) {
+		str_adds(&text, i ? "," : "");
+		str_adds(&text, names[i]);
+	}
+	const char *joined = text.failed ? NULL : arena_strdup(arena, str_text(&text));
+	str_release(&text);
+	return joined;
+}
+
+/* ---- Claim ------------------------------------------------------------------------------------
+ */
+
+enum { CALL_BEGIN, CALL_LOCK, CALL_FIND, CALL_COUNT };
+
+static enum ibid_code claimed(struct pg_store *store, struct arena *arena, struct pg_conn *conn,
+                              const struct pg_call *calls, const struct uuid *new_id,
+                              struct claim *ret, struct ibid_err *err)
+{
+	struct claim claim = {.kind = CLAIM_FREE};
+	enum ibid_code code = IBID_OK;
+	struct pg_tx *tx = NULL;
+	bool gained = pg_cell_bool(calls[CALL_LOCK].result, 0, 0);
+	if (PQntuples(calls[CALL_FIND].result)) {
+		claim.kind = CLAIM_FOUND;
+		pg_read_command(arena, calls[CALL_FIND].result, 0, &claim.row);
+	}
+	/* A completed row never changes again: also seen past a twin that is only looking at it. */
+	bool completed = claim.kind == CLAIM_FOUND && claim.row.state == COMMAND_COMPLETED;
+	if (!gained && !completed)
+		claim = (struct claim){.kind = CLAIM_BUSY};
+	if (arena->failed) {
+		pg_pool_give(store, conn);
+		return err_set(err, IBID_NOMEM, "out of memory");
+	}
+	if (!gained || completed)
+		pg_pool_give(store, conn); /* rolls back */
+	else
+		code = pg_tx_new(store, conn, claim.kind == CLAIM_FOUND ? &claim.row.id : new_id, &tx, err);
+	if (code)
+		return code;
+	claim.tx = tx ? &tx->base : NULL;
+	*ret = claim;
+	return IBID_OK;
+}
+
+enum ibid_code pg_claim(struct store *base, struct arena *arena, const struct identity *identity,
+                        const struct work_context *context, struct claim *ret, struct ibid_err *err)
+{
+	struct pg_store *store = pg_store_of(base);
+	struct pg_conn *conn;
+	const char *lock[] = {
+	    pg_int(arena, pg_lock_key(identity)),
+	    pg_uuid(arena, &context->command_id),
+	    context->tenant,
+	    context->correlation_id ? context->correlation_id : "",
+	    context->causation_id ? context->causation_id : "",
+	    join(arena, context->emits, context->emit_count),
+	    pg_time(arena, context->now_us),
+	    pg_int(arena, store->busy_ms),
+	};
+	const char *find[] = {identity->tenant, identity->operation, identity->scope, identity->key};
+	struct pg_call calls[CALL_COUNT] = {
+	    [CALL_BEGIN] = PG_CALL(BEGIN),
+	    [CALL_LOCK] = PG_CALL(CLAIM_LOCK, .values = lock),
+	    [CALL_FIND] = PG_CALL(CLAIM_FIND, .values = find),
+	};
+	if (arena->failed || !lock[5])
+		return err_set(err, IBID_NOMEM, "out of memory");
+	enum ibid_code code = pg_pool_trip(store, calls, CALL_COUNT, &conn, err);
+	if (code == IBID_OK)
+		code = claimed(store, arena, conn, calls, &context->command_id, ret, err);
+	pg_release(calls, CALL_COUNT);
+	return code;
+}
+
+/* ---- Resolve ----------------------------------------------------------------------------------
+ */
+
+enum { RESOLVE_BEGIN, RESOLVE_WAIT, RESOLVE_LOCK, RESOLVE_FIND, RESOLVE_COUNT };
+enum { RETRY_PAUSE_US = 50000, CONNECT_SECONDS_MAX = 10 };
+
+/* One look on one connection, which is closed afterwards: that rolls back. */
+static enum ibid_code look(struct pg_conn *conn, struct arena *arena,
+                           const struct identity *identity, int64_t wait_us, struct claim *ret,
+                           struct ibid_err *err)
+{
+	int64_t wait_ms = wait_us / 1000;
+	const char *wait[] = {pg_int(arena, wait_ms > 1 ? wait_ms : 1)}; /* 0 would wait for ever */
+	const char *lock[] = {pg_int(arena, pg_lock_key(identity))};
+	const char *find[] = {identity->tenant, identity->operation, identity->scope, identity->key};
+	struct pg_call calls[RESOLVE_COUNT] = {
+	    [RESOLVE_BEGIN] = PG_CALL(BEGIN),
+	    [RESOLVE_WAIT] = PG_CALL(RESOLVE_WAIT, .values = wait),
+	    [RESOLVE_LOCK] = PG_CALL(RESOLVE_LOCK, .values = lock),
+	    [RESOLVE_FIND] = PG_CALL(CLAIM_FIND, .values = find),
+	};
+	struct pg_trip trip;
+	struct claim claim = {.kind = CLAIM_FREE};
+	enum ibid_code code = IBID_OK;
+	if (arena->failed)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	if (!pg_trip(conn, calls, RESOLVE_COUNT, &trip))
+		code = pg_error(conn, trip.done < RESOLVE_COUNT ? calls[trip.done].result : NULL, err);
+	bool standby = trip.done > RESOLVE_WAIT && pg_cell_bool(calls[RESOLVE_WAIT].result, 0, 0);
+	if (standby) {
+		code = err_set(err, IBID_UNAVAILABLE, "not the primary: the server is in recovery");
+	} else if (code == IBID_BUSY && trip.done == RESOLVE_LOCK) {
+		claim.kind = CLAIM_BUSY;
+		code = IBID_OK;
+	} else if (code == IBID_OK && PQntuples(calls[RESOLVE_FIND].result)) {
+		claim.kind = CLAIM_FOUND;
+		pg_read_command(arena, calls[RESOLVE_FIND].result, 0, &claim.row);
+	}
+	pg_release(calls, RESOLVE_COUNT);
+	if (code == IBID_OK && arena->failed)
+		code = err_set(err, IBID_NOMEM, "out of memory");
+	if (code == IBID_OK)
+		*ret = claim;
+	return code;
+}
+
+/* The pool is not asked: its connections may lead to a server that is no longer the primary, and
+ * all of them may be waiting for answers like this one. */
+enum ibid_code pg_resolve(struct store *base, struct arena *arena, const struct identity *identity,
+                          int64_t wait_us, struct claim *ret, struct ibid_err *err)
+{
+	struct pg_store *store = pg_store_of(base);
+	int64_t deadline_us = env_steady_us(store->env) + wait_us, left_us = wait_us;
+	for (;;) {
+		struct pg_conn *conn = NULL;
+		int64_t seconds = left_us / 1000000 + 1;
+		enum ibid_code code = pg_connect(
+		    store, seconds < CONNECT_SECONDS_MAX ? (int)seconds : CONNECT_SECONDS_MAX, &conn, err);
+		left_us = deadline_us - env_steady_us(store->env);
+		if (code == IBID_OK)
+			code = look(conn, arena, identity, left_us, ret, err);
+		pg_disconnect(conn);
+		left_us = deadline_us - env_steady_us(store->env);
+		if (code != IBID_UNAVAILABLE || left_us <= 0)
+			return code;
+		env_sleep_us(store->env, left_us < RETRY_PAUSE_US ? left_us : RETRY_PAUSE_US);
+		left_us = deadline_us - env_steady_us(store->env);
+	}
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* handler.c -- a handler's script: made once, run in the command's transaction, in one trip.
+ *
+ * Each statement gets only its own parameters, always typed: so what a value means never depends on
+ * where it stands. The last row of the last statement is the answer. */
+#include "store/postgres/postgres.h"
+#include "store/script.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct script {
+	struct arena arena;
+	const char *file;
+	struct script_statements parts;
+	struct pg_statement *statements; /* one per part */
+};
+
+/* Object ids of pg_catalog's types: fixed for as long as PostgreSQL has had them. */
+static const Oid type_oids[] = {
+    [PARAM_TEXT] = 25,   [PARAM_INTEGER] = 20,   [PARAM_DECIMAL] = 1700, [PARAM_BOOLEAN] = 16,
+    [PARAM_DATE] = 1082, [PARAM_INSTANT] = 1184, [PARAM_JSON] = 3802,    [PARAM_UUID] = 2950,
+};
+
+static const Oid *types_of(struct arena *arena, const struct script_statement *part,
+                           const struct param_spec *params)
+{
+	Oid *types = arena_array(arena, part->param_count, sizeof *types);
+	for (size_t i = 0; types && i < part->param_count; i++)
+		types[i] = type_oids[params[part->params[i]].type];
+	return types;
+}
+
+static enum ibid_code build(struct script *script, const char *file, const char *text,
+                            const struct param_spec *params, size_t count, struct ibid_err *err)
+{
+	struct arena *arena = &script->arena;
+	struct script_statements *parts = &script->parts;
+	enum ibid_code code = script_split(arena, DIALECT_POSTGRES, file, text, params, count, parts,
+	                                   err);
+	if (code)
+		return code;
+	unsigned id = pg_statement_ids(parts->count);
+	script->file = arena_strdup(arena, file);
+	script->statements = arena_array(arena, parts->count, sizeof *script->statements);
+	for (size_t i = 0; script->statements && i < parts->count; i++)
+		script->statements[i] = (struct pg_statement){
+		    .id = id + (unsigned)i,
+		    .sql = parts->items[i].sql,
+		    .param_count = (int)parts->items[i].param_count,
+		    .types = types_of(arena, &parts->items[i], params),
+		};
+	return arena->failed ? err_set(err, IBID_NOMEM, "out of memory") : IBID_OK;
+}
+
+enum ibid_code pg_make_script(struct store *store, const char *file, const char *text,
+                              const struct param_spec *params, size_t count, struct script **ret,
+                              struct ibid_err *err)
+{
+	struct script *script = calloc(1, sizeof *script);
+	if (!script)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	enum ibid_code code = build(script, file, text, params, count, err);
+	if (code)
+		pg_free_script(store, script);
+	else
+		*ret = script;
+	return code;
+}
+
+void pg_free_script(struct store *store, struct script *script)
+{
+	(void)store;
+	if (!script)
+		return;
+	arena_release(&script->arena);
+	free(script);
+}
+
+/* ---- The answer -------------------------------------------------------------------------------
+ */
+
+static enum ibid_code read_status(const char *text, int *ret)
+{
+	char *end;
+	errno = 0;
+	long status = text ? strtol(text, &end, 10) : 0;
+	if (!text || end == text || *end || errno || status < INT_MIN || status > INT_MAX)
+		return IBID_FAILED;
+	*ret = (int)status;
+	return IBID_OK;
+}
+
+static enum ibid_code read_column(struct arena *arena, const PGresult *result, int row, int column,
+                                  struct outcome *ret, struct ibid_err *err)
+{
+	const char *name = PQfname(result, column), *text = pg_cell(result, row, column);
+	if (strcmp(name, "status") == 0)
+		return read_status(text, &ret->status)
+		           ? err_set(err, IBID_FAILED, "the answer's status is not a number")
+		           : IBID_OK;
+	if (strcmp(name, "resource_type") == 0) {
+		ret->resource_type = arena_strdup(arena, text);
+	} else if (strcmp(name, "resource_id") == 0) {
+		ret->resource_id = arena_strdup(arena, text);
+	} else if (strcmp(name, "body") == 0) {
+		ret->body = arena_strdup(arena, text);
+		ret->body_size = text ? (size_t)PQgetlength(result, row, column) : 0;
+	} else {
+		return err_set(err, IBID_FAILED,
+		               "the answer has a column %s; known are status, body, resource_type and "
+		               "resource_id",
+		               name);
+	}
+	return IBID_OK;
+}
+
+static enum ibid_code read_answer(struct arena *arena, const PGresult *result, struct outcome *ret,
+                                  struct ibid_err *err)
+{
+	struct outcome outcome = {0};
+	int row = PQntuples(result) - 1;
+	if (row < 0) {
+		*ret = outcome;
+		return IBID_OK;
+	}
+	if (PQfnumber(result, "status") < 0)
+		return err_set(err, IBID_FAILED, "the answer has no column status");
+	for (int column = 0; column < PQnfields(result); column++) {
+		enum ibid_code code = read_column(arena, result, row, column, &outcome, err);
+		if (code)
+			return code;
+	}
+	if (arena->failed)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	outcome.found = true;
+	*ret = outcome;
+	return IBID_OK;
+}
+
+/* ---- Running ----------------------------------------------------------------------------------
+ */
+
+/* What was queued goes first, so that events keep the order in which they were asked for. */
+static struct pg_call *make_calls(struct pg_tx *tx, struct arena *arena,
+                                  const struct script *script, const char *const *values,
+                                  size_t *ret_count)
+{
+	size_t queued = tx->queue_count, count = queued + script->parts.count;
+	struct pg_call *calls = arena_array(arena, count, sizeof *calls);
+	if (calls && queued)
+		memcpy(calls, tx->queue, queued * sizeof *calls);
+	for (size_t i = 0; calls && i < script->parts.count; i++) {
+		const struct script_statement *part = &script->parts.items[i];
+		const char **own = arena_array(arena, part->param_count, sizeof *own);
+		for (size_t k = 0; own && k < part->param_count; k++)
+			own[k] = values[part->params[k]];
+		calls[queued + i] = (struct pg_call){&script->statements[i], own, NULL};
+	}
+	*ret_count = count;
+	return arena->failed ? NULL : calls;
+}
+
+/* Say where in the file; what a person reads about a failure says it too. */
+static enum ibid_code place(struct arena *arena, const struct script *script, int line,
+                            struct outcome *ret, struct ibid_err *err)
+{
+	err_prefix(err, "%s:%d", script->file, line);
+	if (err->code == IBID_FAILED)
+		ret->text = arena_strdup(arena, err->text);
+	return err->code;
+}
+
+static enum ibid_code run_failed(struct pg_tx *tx, struct arena *arena, const struct script *script,
+                                 const struct pg_call *calls, size_t at, struct outcome *ret,
+                                 struct ibid_err *err)
+{
+	size_t queued = tx->queue_count;
+	const PGresult *result = calls[at].result;
+	enum ibid_code code = pg_error_outcome(tx->conn, result, arena, ret, err);
+	tx->conn->broken |= pg_error_is_fatal(tx->conn, result);
+	if (at < queued || tx->conn->broken)
+		return code;
+	const struct script_statement *part = &script->parts.items[at - queued];
+	return place(arena, script, part->line + pg_error_line(result, part->sql), ret, err);
+}
+
+enum ibid_code pg_run_script(struct tx *base, struct arena *arena, const struct script *script,
+                             const char *const *values, struct outcome *ret, struct ibid_err *err)
+{
+	struct pg_tx *tx = pg_tx_of(base);
+	size_t count, last = script->parts.count - 1;
+	struct pg_trip trip;
+	enum ibid_code code;
+	struct pg_call *calls = make_calls(tx, arena, script, values, &count);
+	if (!calls)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	if (!pg_trip(tx->conn, calls, count, &trip)) {
+		code = run_failed(tx, arena, script, calls, trip.done, ret, err);
+		goto out;
+	}
+	tx->queue_count = 0;
+	code = read_answer(arena, calls[count - 1].result, ret, err);
+	if (code == IBID_FAILED) {
+		*ret = (struct outcome){0};
+		place(arena, script, script->parts.items[last].line, ret, err);
+	}
+out:
+	pg_release(calls, count);
+	return code;
+}

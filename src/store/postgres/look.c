@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* look.c -- read commands, events, audit entries and evidence. Columns are in the order in which
+ * the .sql files name them. */
+#include "store/postgres/postgres.h"
+
+#include <assert.h>
+
+enum command_column {
+	COLUMN_TENANT,
+	COLUMN_OPERATION,
+	COLUMN_SCOPE,
+	COLUMN_KEY,
+	COLUMN_ID,
+	COLUMN_STATE,
+	COLUMN_SCHEME,
+	COLUMN_CONTRACT_VERSION,
+	COLUMN_FINGERPRINT,
+	COLUMN_LINKED,
+	COLUMN_STATUS,
+	COLUMN_RESOURCE_TYPE,
+	COLUMN_RESOURCE_ID,
+	COLUMN_REASON,
+	COLUMN_TEXT,
+	COLUMN_AUDIT_ID,
+	COLUMN_ATTEMPTS,
+	COLUMN_CLIENT,
+	COLUMN_ACTOR,
+	COLUMN_CREATED,
+	COLUMN_FINISHED,
+	COLUMN_EXPIRES,
+	COLUMN_BODY,
+	COLUMN_COUNT
+};
+
+void pg_read_command(struct arena *arena, const PGresult *result, int row, struct command_row *ret)
+{
+	assert(PQnfields(result) >= COLUMN_COUNT);
+	*ret = (struct command_row){
+	    .identity = {pg_cell_text(arena, result, row, COLUMN_TENANT),
+	                 pg_cell_text(arena, result, row, COLUMN_OPERATION),
+	                 pg_cell_text(arena, result, row, COLUMN_SCOPE),
+	                 pg_cell_text(arena, result, row, COLUMN_KEY)},
+	    .id = pg_cell_uuid(result, row, COLUMN_ID),
+	    .scheme = (int)pg_cell_int(result, row, COLUMN_SCHEME),
+	    .contract_version = (int)pg_cell_int(result, row, COLUMN_CONTRACT_VERSION),
+	    .fingerprint = pg_cell_hash(result, row, COLUMN_FINGERPRINT),
+	    .linked = pg_cell_bool(result, row, COLUMN_LINKED),
+	    .status = (int)pg_cell_int(result, row, COLUMN_STATUS),
+	    .resource_type = pg_cell_text(arena, result, row, COLUMN_RESOURCE_TYPE),
+	    .resource_id = pg_cell_text(arena, result, row, COLUMN_RESOURCE_ID),
+	    .reason = pg_cell_text(arena, result, row, COLUMN_REASON),
+	    .text = pg_cell_text(arena, result, row, COLUMN_TEXT),
+	    .body = pg_cell_text(arena, result, row, COLUMN_BODY),
+	    .body_size = (size_t)PQgetlength(result, row, COLUMN_BODY),
+	    .audit_id = pg_cell_uuid(result, row, COLUMN_AUDIT_ID),
+	    .attempts = (int)pg_cell_int(result, row, COLUMN_ATTEMPTS),
+	    .client = pg_cell_text(arena, result, row, COLUMN_CLIENT),
+	    .actor = pg_cell_text(arena, result, row, COLUMN_ACTOR),
+	    .created_us = pg_cell_int(result, row, COLUMN_CREATED),
+	    .finished_us = pg_cell_int(result, row, COLUMN_FINISHED),
+	    .expires_us = pg_cell_int(result, row, COLUMN_EXPIRES),
+	};
+	bool known = command_state_read(pg_cell(result, row, COLUMN_STATE), &ret->state);
+	assert(known); /* command_state_check */
+	(void)known;
+}
+
+static void read_event(struct arena *arena, const PGresult *result, int row, void *ret)
+{
+	*(struct event_row *)ret = (struct event_row){
+	    .id = pg_cell_uuid(result, row, 0),
+	    .command_id = pg_cell_uuid(result, row, 1),
+	    .tenant = pg_cell_text(arena, result, row, 2),
+	    .aggregate_type = pg_cell_text(arena, result, row, 3),
+	    .aggregate_id = pg_cell_text(arena, result, row, 4),
+	    .type = pg_cell_text(arena, result, row, 5),
+	    .payload = pg_cell_text(arena, result, row, 6),
+	    .version = pg_cell_int(result, row, 7),
+	    .key = pg_cell_text(arena, result, row, 8),
+	    .ordinal = (int)pg_cell_int(result, row, 9),
+	    .correlation_id = pg_cell_text(arena, result, row, 10),
+	    .causation_id = pg_cell_text(arena, result, row, 11),
+	    .at_us = pg_cell_int(result, row, 12),
+	};
+}
+
+static void read_audit(struct arena *arena, const PGresult *result, int row, void *ret)
+{
+	*(struct audit_row *)ret = (struct audit_row){
+	    .id = pg_cell_uuid(result, row, 0),
+	    .command_id = pg_cell_uuid(result, row, 1),
+	    .tenant = pg_cell_text(arena, result, row, 2),
+	    .operation = pg_cell_text(arena, result, row, 3),
+	    .fact = pg_cell_text(arena, result, row, 4),
+	    .outcome = pg_cell_text(arena, result, row, 5),
+	    .contract_version = (int)pg_cell_int(result, row, 6),
+	    .client = pg_cell_text(arena, result, row, 7),
+	    .actor = pg_cell_text(arena, result, row, 8),
+	    .resource_type = pg_cell_text(arena, result, row, 9),
+	    .resource_id = pg_cell_text(arena, result, row, 10),
+	    .correlation_id = pg_cell_text(arena, result, row, 11),
+	    .causation_id = pg_cell_text(arena, result, row, 12),
+	    .fingerprint = pg_cell_hash(result, row, 13),
+	    .at_us = pg_cell_int(result, row, 14),
+	};
+}
+
+static void read_evidence(struct arena *arena, const PGresult *result, int row, void *ret)
+{
+	*(struct evidence_row *)ret = (struct evidence_row){
+	    .tenant = pg_cell_text(arena, result, row, 0),
+	    .command_id = pg_cell_uuid(result, row, 1),
+	    .fingerprint = pg_cell_hash(result, row, 2),
+	    .client = pg_cell_text(arena, result, row, 3),
+	    .actor = pg_cell_text(arena, result, row, 4),
+	    .first_us = pg_cell_int(result, row, 5),
+	    .last_us = pg_cell_int(result, row, 6),
+	    .count = pg_cell_int(result, row, 7),
+	};
+}
+
+static void read_command(struct arena *arena, const PGresult *result, int row, void *ret)
+{
+	pg_read_command(arena, result, row, ret);
+}
+
+/* ---- Lists ------------------------------------------------------------------------------------
+ */
+
+struct reader {
+	void (*read)(struct arena *arena, const PGresult *result, int row, void *ret);
+	size_t size;
+};
+
+static const struct reader command_reader = {read_command, sizeof(struct command_row)};
+static const struct reader event_reader = {read_event, sizeof(struct event_row)};
+static const struct reader audit_reader = {read_audit, sizeof(struct audit_row)};
+static const struct reader evidence_reader = {read_evidence, sizeof(struct evidence_row)};
+
+/* Run one statement; NULL and a code on failure. */
+static enum ibid_code list(struct store *base, struct arena *arena, struct pg_call call,
+                           const struct reader *reader, void **ret, size_t *ret_count,
+                           struct ibid_err *err)
+{
+	if (arena->failed)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	enum ibid_code code = pg_pool_query(pg_store_of(base), &call, 1, err);
+	if (code)
+		goto out;
+	size_t count = (size_t)PQntuples(call.result);
+	char *rows = arena_array(arena, count, reader->size);
+	for (size_t i = 0; rows && i < count; i++)
+		reader->read(arena, call.result, (int)i, rows + i * reader->size);
+	if (arena->failed) {
+		code = err_set(err, IBID_NOMEM, "out of memory");
+		goto out;
+	}
+	*ret = rows;
+	*ret_count = count;
+out:
+	pg_release(&call, 1);
+	return code;
+}
+
+static const char *limit_text(struct arena *arena, size_t limit)
+{
+	return pg_int(arena, limit > INT32_MAX ? INT32_MAX : (int64_t)limit);
+}
+
+enum ibid_code pg_get_command(struct store *store, struct arena *arena, const char *tenant,
+                              const struct uuid *id, const struct identity *identity,
+                              struct command_row *ret, struct ibid_err *err)
+{
+	const char *values[4] = {tenant};
+	void *rows;
+	size_t count;
+	struct pg_call call = PG_CALL(COMMAND_GET, .values = values);
+	if (id) {
+		call = PG_CALL(COMMAND_GET_ID, .values = values);
+		values[1] = pg_uuid(arena, id);
+	} else {
+		values[1] = identity->operation;
+		values[2] = identity->scope;
+		values[3] = identity->key;
+	}
+	enum ibid_code code = list(store, arena, call, &command_reader, &rows, &count, err);
+	if (code == IBID_OK && !count)
+		code = err_set(err, IBID_NOT_FOUND, "no such command");
+	if (code == IBID_OK)
+		*ret = *(struct command_row *)rows;
+	return code;
+}
+
+enum ibid_code pg_list_commands(struct store *store, struct arena *arena,
+                                const struct command_filter *filter, struct command_row **ret,
+                                size_t *ret_count, struct ibid_err *err)
+{
+	const char *values[] = {
+	    filter->tenant,
+	    filter->operation,
+	    filter->key,
+	    filter->state < 0 ? NULL : command_state_name((enum command_state)filter->state),
+	    filter->after ? pg_uuid(arena, filter->after) : NULL,
+	    limit_text(arena, filter->limit),
+	};
+	struct pg_call call = filter->tenant ? PG_CALL(COMMAND_LIST, .values = values)
+	                                     : PG_CALL(COMMAND_LIST_ALL, .values = values + 1);
+	return list(store, arena, call, &command_reader, (void **)ret, ret_count, err);
+}
+
+enum ibid_code pg_list_events(struct store *store, struct arena *arena, const char *tenant,
+                              const struct uuid *command_id, size_t limit, struct event_row **ret,
+                              size_t *ret_count, struct ibid_err *err)
+{
+	const char *limited = limit_text(arena, limit);
+	const char *of_command[] = {tenant, command_id ? pg_uuid(arena, command_id) : NULL, limited};
+	const char *of_tenant[] = {tenant, limited};
+	struct pg_call call = command_id ? PG_CALL(EVENT_LIST_COMMAND, .values = of_command)
+	                                 : PG_CALL(EVENT_LIST, .values = of_tenant);
+	return list(store, arena, call, &event_reader, (void **)ret, ret_count, err);
+}
+
+enum ibid_code pg_list_audit(struct store *store, struct arena *arena, const char *tenant,
+                             const struct uuid *command_id, size_t limit, struct audit_row **ret,
+                             size_t *ret_count, struct ibid_err *err)
+{
+	const char *limited = limit_text(arena, limit);
+	const char *of_command[] = {tenant, command_id ? pg_uuid(arena, command_id) : NULL, limited};
+	const char *of_tenant[] = {tenant, limited};
+	struct pg_call call = command_id ? PG_CALL(AUDIT_LIST_COMMAND, .values = of_command)
+	                                 : PG_CALL(AUDIT_LIST, .values = of_tenant);
+	return list(store, arena, call, &audit_reader, (void **)ret, ret_count, err);
+}
+
+enum ibid_code pg_list_evidence(struct store *store, struct arena *arena, const char *tenant,
+                                const struct uuid *command_id, struct evidence_row **ret,
+                                size_t *ret_count, struct ibid_err *err)
+{
+	const char *values[] = {tenant, pg_uuid(arena, command_id)};
+	return list(store, arena, PG_CALL(EVIDENCE_LIST, .values = values), &evidence_reader,
+	            (void **)ret, ret_count, err);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* postgres.c -- open and close the store; its verbs are in the files beside. */
+#include "store/postgres/postgres.h"
+
+#include <stdlib.h>
+
+enum { CONNECTIONS_DEFAULT = 16, BUSY_MS_DEFAULT = 5000 };
+
+static void pg_close(struct store *base)
+{
+	struct pg_store *store = pg_store_of(base);
+	pg_pool_release(store);
+	free(store->url);
+	free(store);
+}
+
+static const struct store_ops postgres_ops = {
+    .name = "postgres",
+    .close = pg_close,
+    .migrate = pg_migrate,
+    .check_schema = pg_check_schema,
+    .apply_schema = pg_apply_schema,
+    .check_decimal_column = pg_check_decimal_column,
+    .put_contract = pg_put_contract,
+    .get_contract = pg_get_contract,
+    .make_script = pg_make_script,
+    .free_script = pg_free_script,
+    .claim = pg_claim,
+    .resolve = pg_resolve,
+    .run_script = pg_run_script,
+    .put_event = pg_put_event,
+    .put_audit = pg_put_audit,
+    .put_command = pg_put_command,
+    .lend = pg_lend,
+    .commit = pg_commit,
+    .rollback = pg_rollback,
+    .put_evidence = pg_put_evidence,
+    .get_command = pg_get_command,
+    .list_commands = pg_list_commands,
+    .list_events = pg_list_events,
+    .list_audit = pg_list_audit,
+    .list_evidence = pg_list_evidence,
+    .doctor = pg_doctor,
+};
+
+/* A first connection, so that a wrong URL shows at once; it waits in the pool. */
+static enum ibid_code try_connection(struct pg_store *store, struct ibid_err *err)
+{
+	struct pg_conn *conn;
+	enum ibid_code code = pg_pool_take(store, false, &conn, err);
+	if (code == IBID_OK)
+		pg_pool_give(store, conn);
+	return code;
+}
+
+enum ibid_code store_postgres_open(const struct store_options *options, struct store **ret,
+                                   struct ibid_err *err)
+{
+	struct pg_store *store = calloc(1, sizeof *store);
+	enum ibid_code code;
+	if (!store)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	store->base.ops = &postgres_ops;
+	store->env = options->env ? options->env : env_system();
+	store->log = options->log;
+	store->busy_ms = options->busy_ms ? options->busy_ms : BUSY_MS_DEFAULT;
+	code = pg_url_read(options->url, &store->url, &store->unnamed, err);
+	if (code == IBID_OK)
+		code = pg_pool_init(store,
+		                    options->connections ? options->connections : CONNECTIONS_DEFAULT, err);
+	if (code) {
+		free(store->url);
+		free(store);
+		return code;
+	}
+	code = try_connection(store, err);
+	if (code) {
+		pg_close(&store->base);
+		return code;
+	}
+	*ret = &store->base;
+	return IBID_OK;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* put.c -- what a command leaves behind: its row, its events, its audit entry, evidence.
+ *
+ * All but evidence only wait in the transaction's queue: errors show when it travels. */
+#include "store/postgres/postgres.h"
+
+#include <string.h>
+
+/* Copy the values into the queue's arena, where they outlive the caller's. */
+static enum ibid_code queue(struct pg_tx *tx, enum pg_statement_name name, const char **values,
+                            struct ibid_err *err)
+{
+	const struct pg_statement *statement = &pg_statements[name];
+	size_t count = (size_t)statement->param_count;
+	const char **copies = arena_array(&tx->arena, count, sizeof *copies);
+	for (size_t i = 0; copies && i < count; i++)
+		copies[i] = arena_strdup(&tx->arena, values[i]);
+	if (tx->arena.failed)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	return pg_tx_queue(tx, (struct pg_call){.statement = statement, .values = copies}, err);
+}
+
+enum ibid_code pg_put_event(struct tx *base, const struct event_row *event, struct ibid_err *err)
+{
+	struct pg_tx *tx = pg_tx_of(base);
+	struct arena *arena = &tx->arena;
+	const char *values[] = {
+	    event->tenant,
+	    pg_uuid(arena, &event->id),
+	    pg_uuid(arena, &event->command_id),
+	    pg_int(arena, event->ordinal),
+	    event->aggregate_type,
+	    event->aggregate_id,
+	    event->type,
+	    event->payload,
+	    event->version ? pg_int(arena, event->version) : NULL,
+	    event->key,
+	    event->correlation_id,
+	    event->causation_id,
+	    pg_time(arena, event->at_us),
+	};
+	return queue(tx, STATEMENT_EVENT_APPEND, values, err);
+}
+
+enum ibid_code pg_put_audit(struct tx *base, const struct audit_row *audit, struct ibid_err *err)
+{
+	struct pg_tx *tx = pg_tx_of(base);
+	struct arena *arena = &tx->arena;
+	const char *values[] = {
+	    audit->tenant,
+	    pg_uuid(arena, &audit->id),
+	    pg_uuid(arena, &audit->command_id),
+	    audit->operation,
+	    pg_int(arena, audit->contract_version),
+	    audit->fact,
+	    audit->outcome,
+	    audit->client,
+	    audit->actor,
+	    audit->resource_type,
+	    audit->resource_id,
+	    audit->correlation_id,
+	    audit->causation_id,
+	    pg_hash(arena, &audit->fingerprint),
+	    pg_time(arena, audit->at_us),
+	};
+	return queue(tx, STATEMENT_AUDIT_INSERT, values, err);
+}
+
+static const char *uuid_or_null(struct arena *arena, const struct uuid *uuid)
+{
+	static const struct uuid none;
+	return memcmp(uuid, &none, sizeof none) == 0 ? NULL : pg_uuid(arena, uuid);
+}
+
+static enum ibid_code put_body(struct pg_tx *tx, const struct command_row *row,
+                               struct ibid_err *err)
+{
+	const char *values[] = {
+	    row->identity.tenant,
+	    pg_uuid(&tx->arena, &row->id),
+	    pg_int(&tx->arena, row->attempts),
+	    arena_strndup(&tx->arena, row->body, row->body_size),
+	};
+	return queue(tx, STATEMENT_ANSWER_INSERT, values, err);
+}
+
+enum ibid_code pg_put_command(struct tx *base, const struct command_row *row,
+                              const struct command_row *previous, struct ibid_err *err)
+{
+	struct pg_tx *tx = pg_tx_of(base);
+	struct arena *arena = &tx->arena;
+	const char *values[] = {
+	    row->identity.tenant,
+	    row->identity.operation,
+	    row->identity.scope,
+	    row->identity.key,
+	    pg_uuid(arena, &row->id),
+	    command_state_name(row->state),
+	    pg_int(arena, row->scheme),
+	    pg_int(arena, row->contract_version),
+	    pg_hash(arena, &row->fingerprint),
+	    row->linked ? "true" : "false",
+	    pg_int(arena, row->status),
+	    row->resource_type,
+	    row->resource_id,
+	    row->reason,
+	    row->text,
+	    uuid_or_null(arena, &row->audit_id),
+	    pg_int(arena, row->attempts),
+	    row->client,
+	    row->actor,
+	    pg_time(arena, row->created_us),
+	    pg_time_or_null(arena, row->finished_us),
+	    pg_time_or_null(arena, row->expires_us),
+	    previous ? command_state_name(previous->state) : NULL,
+	    previous ? pg_int(arena, previous->attempts) : NULL,
+	};
+	enum ibid_code code = queue(tx, previous ? STATEMENT_COMMAND_REPLACE : STATEMENT_COMMAND_INSERT,
+	                            values, err);
+	if (code == IBID_OK && row->body)
+		code = put_body(tx, row, err);
+	return code;
+}
+
+enum ibid_code pg_put_evidence(struct store *base, const struct evidence_row *evidence,
+                               struct ibid_err *err)
+{
+	struct arena arena = {0};
+	const char *values[] = {
+	    evidence->tenant,
+	    pg_uuid(&arena, &evidence->command_id),
+	    pg_hash(&arena, &evidence->fingerprint),
+	    evidence->client,
+	    evidence->actor,
+	    pg_time(&arena, evidence->last_us ? evidence->last_us : evidence->first_us),
+	};
+	struct pg_call call = PG_CALL(EVIDENCE_COUNT, .values = values);
+	enum ibid_code code = arena.failed ? err_set(err, IBID_NOMEM, "out of memory")
+	                                   : pg_pool_query(pg_store_of(base), &call, 1, err);
+	pg_release(&call, 1);
+	arena_release(&arena);
+	return code;
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* schema.c -- ibid's own schema, and the schema files of users.
+ *
+ * Each is one transaction under one lock of the database: of several processes one does the work,
+ * the others wait and find it done. A commit that did not report success needs no inquiry here:
+ * doing it again is harmless. */
+#include "store/migration.h"
+#include "store/postgres/postgres.h"
+
+#include <string.h>
+
+#include "postgres_sql.h"
+
+enum { SERVER_VERSION_LEAST = 140000 };
+
+static enum ibid_code check_server(const struct pg_conn *conn, struct ibid_err *err)
+{
+	int version = PQserverVersion(conn->link);
+	if (version >= SERVER_VERSION_LEAST)
+		return IBID_OK;
+	return err_set(err, IBID_SCHEMA, "PostgreSQL %d is too old; ibid needs %d or later",
+	               version / 10000, SERVER_VERSION_LEAST / 10000);
+}
+
+/* One trip; the results stay in the calls. */
+static enum ibid_code go(struct pg_conn *conn, struct pg_call *calls, size_t count,
+                         struct ibid_err *err)
+{
+	struct pg_trip trip;
+	if (pg_trip(conn, calls, count, &trip))
+		return IBID_OK;
+	return pg_error(conn, trip.done < count ? calls[trip.done].result : NULL, err);
+}
+
+static enum ibid_code go_one(struct pg_conn *conn, struct pg_call call, struct ibid_err *err)
+{
+	enum ibid_code code = go(conn, &call, 1, err);
+	pg_release(&call, 1);
+	return code;
+}
+
+/* Many statements of one file. What is wrong with the file itself is `wrong`. */
+static enum ibid_code run_text(struct pg_conn *conn, const char *file, const char *text,
+                               enum ibid_code wrong, struct ibid_err *err)
+{
+	struct arena arena = {0};
+	struct outcome ignored;
+	enum ibid_code code = IBID_OK;
+	PGresult *result = pg_exec(conn, text);
+	ExecStatusType status = PQresultStatus(result);
+	if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_EMPTY_QUERY)
+		goto out;
+	code = pg_error_outcome(conn, result, &arena, &ignored, err);
+	if (code == IBID_FAILED || code == IBID_DUPLICATE || code == IBID_REJECTED) {
+		code = err->code = wrong;
+		err->next = err_next_of(wrong);
+	}
+	if (!conn->broken)
+		err_prefix(err, "%s:%d", file, 1 + pg_error_line(result, text));
+out:
+	PQclear(result);
+	arena_release(&arena);
+	return code;
+}
+
+static enum ibid_code lock_schema(struct pg_store *store, struct pg_conn **ret,
+                                  struct ibid_err *err)
+{
+	struct pg_call calls[] = {PG_CALL(BEGIN), PG_CALL(SCHEMA_LOCK)};
+	struct pg_conn *conn;
+	enum ibid_code code = pg_pool_trip(store, calls, 2, &conn, err);
+	pg_release(calls, 2);
+	if (code)
+		return code;
+	code = check_server(conn, err);
+	if (code)
+		pg_pool_give(store, conn);
+	else
+		*ret = conn;
+	return code;
+}
+
+/* 0: no schema. A snapshot of its own, so that it sees what another process did before our lock. */
+static enum ibid_code read_version(struct pg_conn *conn, int *ret, struct ibid_err *err)
+{
+	struct pg_call exists = PG_CALL(SCHEMA_EXISTS), version = PG_CALL(SCHEMA_VERSION);
+	int number = 0;
+	enum ibid_code code = go(conn, &exists, 1, err);
+	if (code == IBID_OK && pg_cell_bool(exists.result, 0, 0)) {
+		code = go(conn, &version, 1, err);
+		if (code == IBID_OK)
+			number = (int)pg_cell_int(version.result, 0, 0);
+	}
+	pg_release(&exists, 1);
+	pg_release(&version, 1);
+	if (code == IBID_OK)
+		*ret = number;
+	return code;
+}
+
+static enum ibid_code too_new(int version, struct ibid_err *err)
+{
+	return err_set(err, IBID_SCHEMA,
+	               "the store has schema %d, this ibid works with %d and %d; use a newer ibid",
+	               version, STORE_SCHEMA, STORE_SCHEMA + 1);
+}
+
+/* ---- Migrations -------------------------------------------------------------------------------
+ */
+
+static enum ibid_code run_migration(struct pg_conn *conn, const struct migration *migration,
+                                    struct ibid_err *err)
+{
+	struct arena arena = {0};
+	const char *values[] = {pg_int(&arena, migration->version), migration->name};
+	enum ibid_code code = arena.failed ? err_set(err, IBID_NOMEM, "out of memory") : IBID_OK;
+	if (code == IBID_OK)
+		code = run_text(conn, migration->name, migration->sql, IBID_SCHEMA, err);
+	if (code == IBID_OK)
+		code = go_one(conn, PG_CALL(SCHEMA_VERSION_PUT, .values = values), err);
+	arena_release(&arena);
+	return code;
+}
+
+static enum ibid_code run_migrations(struct pg_conn *conn, int from, int *ret_to,
+                                     struct ibid_err *err)
+{
+	_Static_assert(sizeof pg_migrations / sizeof *pg_migrations == STORE_SCHEMA,
+	               "the migrations lead to the schema that this binary writes");
+	*ret_to = from;
+	for (size_t i = 0; i < STORE_SCHEMA; i++) {
+		if (pg_migrations[i].version <= from)
+			continue;
+		enum ibid_code code = run_migration(conn, &pg_migrations[i], err);
+		if (code)
+			return code;
+		*ret_to = pg_migrations[i].version;
+	}
+	return IBID_OK;
+}
+
+enum ibid_code pg_migrate(struct store *base, int *ret_from, int *ret_to, struct ibid_err *err)
+{
+	struct pg_store *store = pg_store_of(base);
+	struct pg_conn *conn;
+	int from = 0, to = 0;
+	enum ibid_code code = lock_schema(store, &conn, err);
+	if (code)
+		return code;
+	code = read_version(conn, &from, err);
+	if (code == IBID_OK && from > STORE_SCHEMA + 1)
+		code = too_new(from, err);
+	if (code == IBID_OK)
+		code = run_migrations(conn, from, &to, err);
+	if (code == IBID_OK)
+		code = go_one(conn, PG_CALL(COMMIT), err);
+	pg_pool_give(store, conn);
+	if (code)
+		return code;
+	*ret_from = from;
+	*ret_to = to;
+	return IBID_OK;
+}
+
+enum ibid_code pg_check_schema(struct store *base, int *ret_version, struct ibid_err *err)
+{
+	struct pg_store *store = pg_store_of(base);
+	struct pg_call begin = PG_CALL(BEGIN);
+	struct pg_conn *conn;
+	int version = 0;
+	enum ibid_code code = pg_pool_trip(store, &begin, 1, &conn, err);
+	pg_release(&begin, 1);
+	if (code)
+		return code;
+	code = check_server(conn, err);
+	if (code == IBID_OK)
+		code = read_version(conn, &version, err);
+	pg_pool_give(store, conn);
+	if (code)
+		return code;
+	*ret_version = version;
+	if (version == 0)
+		return err_set(err, IBID_SCHEMA, "the store has no schema yet; run ibid init");
+	if (version < STORE_SCHEMA)
+		return err_set(err, IBID_SCHEMA,
+		               "the store has schema %d, this ibid needs %d; run ibid init", version,
+		               STORE_SCHEMA);
+	return version > STORE_SCHEMA + 1 ? too_new(version, err) : IBID_OK;
+}
+
+/* ---- Users' schema files ----------------------------------------------------------------------
+ */
+
+static enum ibid_code find_file(struct pg_conn *conn, const char *name, const struct sha256 *digest,
+                                enum schema_state *ret, struct ibid_err *err)
+{
+	const char *values[] = {name};
+	struct pg_call call = PG_CALL(SCHEMA_FILE_GET, .values = values);
+	enum ibid_code code = go(conn, &call, 1, err);
+	if (code == IBID_OK) {
+		struct sha256 kept = pg_cell_hash(call.result, 0, 0);
+		*ret = !pg_cell(call.result, 0, 0)               ? SCHEMA_APPLIED
+		       : memcmp(&kept, digest, sizeof kept) == 0 ? SCHEMA_ALREADY
+		                                                 : SCHEMA_CHANGED;
+	}
+	pg_release(&call, 1);
+	return code;
+}
+
+/* The file may have ended our transaction: what it did before that can't be taken back, but it is
+ * not noted as done. */
+static enum ibid_code guard_file(struct pg_conn *conn, const char *name, struct ibid_err *err)
+{
+	const char *values[] = {name};
+	struct pg_call call = PG_CALL(SCHEMA_FILE_GUARD, .values = values);
+	enum ibid_code code = go(conn, &call, 1, err);
+	bool same = code == IBID_OK && pg_cell_bool(call.result, 0, 0);
+	pg_release(&call, 1);
+	if (code == IBID_OK && (!same || PQtransactionStatus(conn->link) != PQTRANS_INTRANS))
+		code = err_set(err, IBID_CONTRACT,
+		               "%s: a schema file runs in one transaction and must not begin or end one; "
+		               "what it did before that was kept",
+		               name);
+	return code;
+}
+
+static enum ibid_code apply_file(struct pg_conn *conn, const char *name, const char *text,
+                                 const struct sha256 *digest, int64_t now_us, struct ibid_err *err)
+{
+	struct arena arena = {0};
+	const char *values[] = {name, pg_hash(&arena, digest), pg_time(&arena, now_us)};
+	enum ibid_code code = arena.failed ? err_set(err, IBID_NOMEM, "out of memory")
+	                                   : run_text(conn, name, text, IBID_CONTRACT, err);
+	if (code == IBID_OK)
+		code = guard_file(conn, name, err);
+	if (code == IBID_OK)
+		code = go_one(conn, PG_CALL(SCHEMA_FILE_PUT, .values = values), err);
+	if (code == IBID_OK)
+		code = go_one(conn, PG_CALL(COMMIT), err);
+	arena_release(&arena);
+	return code;
+}
+
+enum ibid_code pg_apply_schema(struct store *base, const char *name, const char *text,
+                               int64_t now_us, enum schema_state *ret, struct ibid_err *err)
+{
+	struct pg_store *store = pg_store_of(base);
+	struct sha256 digest = sha256(text, strlen(text));
+	enum schema_state state = SCHEMA_APPLIED;
+	struct pg_conn *conn;
+	enum ibid_code code = lock_schema(store, &conn, err);
+	if (code)
+		return code;
+	code = find_file(conn, name, &digest, &state, err);
+	if (code == IBID_OK && state == SCHEMA_APPLIED) {
+		code = apply_file(conn, name, text, &digest, now_us, err);
+		/* The file may have changed session settings: such a connection does not go back. */
+		conn->broken = true;
+	}
+	pg_pool_give(store, conn);
+	if (code == IBID_OK)
+		*ret = state;
+	return code;
+}
+
+enum ibid_code pg_check_decimal_column(struct store *base, const char *name, struct ibid_err *err)
+{
+	const char *values[] = {name};
+	struct pg_call call = PG_CALL(DECIMAL_COLUMN, .values = values);
+	enum ibid_code code = pg_pool_query(pg_store_of(base), &call, 1, err);
+	if (!code && PQntuples(call.result))
+		code = err_set(err, IBID_CONTRACT,
+		               "column %s would round the decimal :%s; declare it numeric",
+		               PQgetvalue(call.result, 0, 0), name);
+	pg_release(&call, 1);
+	return code;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transaction.c -- the open transaction of one command, from claim to commit.
+ *
+ * The commit is one trip: the guard, what was queued, deferred constraints, COMMIT. An error before
+ * COMMIT keeps it from running, so the answer is definite. A connection that ends before COMMIT's
+ * own result was read leaves the outcome unknown (P3, I7): also where another statement's result
+ * was still missing, because a proxy may have dropped results that the server had sent. */
+#include "store/postgres/postgres.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum ibid_code pg_tx_new(struct pg_store *store, struct pg_conn *conn,
+                         const struct uuid *command_id, struct pg_tx **ret, struct ibid_err *err)
+{
+	struct pg_tx *tx = calloc(1, sizeof *tx);
+	if (!tx) {
+		pg_pool_give(store, conn);
+		return err_set(err, IBID_NOMEM, "out of memory");
+	}
+	tx->base.store = &store->base;
+	tx->store = store;
+	tx->conn = conn;
+	uuid_write(*command_id, tx->command_id);
+	*ret = tx;
+	return IBID_OK;
+}
+
+static void tx_free(struct pg_tx *tx)
+{
+	pg_pool_give(tx->store, tx->conn);
+	arena_release(&tx->arena);
+	free(tx);
+}
+
+enum ibid_code pg_tx_queue(struct pg_tx *tx, struct pg_call call, struct ibid_err *err)
+{
+	if (tx->queue_count == tx->queue_room) {
+		size_t room = tx->queue_room ? tx->queue_room * 2 : 8;
+		struct pg_call *queue = arena_array(&tx->arena, room, sizeof *queue);
+		if (queue && tx->queue_count)
+			memcpy(queue, tx->queue, tx->queue_count * sizeof *queue);
+		if (queue) {
+			tx->queue = queue;
+			tx->queue_room = room;
+		}
+	}
+	if (tx->arena.failed)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	tx->queue[tx->queue_count++] = call;
+	return IBID_OK;
+}
+
+/* ---- Lending ----------------------------------------------------------------------------------
+ */
+
+/* Back to P1. The handler may have left anything behind: a transaction of its own, a pipeline,
+ * unread results. Only what can still be our transaction goes on; the guard of commit has the last
+ * word. */
+static void take_back(struct pg_tx *tx)
+{
+	PGconn *link = tx->conn->link;
+	PGTransactionStatusType status = PQtransactionStatus(link);
+	if (PQpipelineStatus(link) != PQ_PIPELINE_OFF && !PQexitPipelineMode(link))
+		tx->conn->broken = true;
+	if (!PQenterPipelineMode(link))
+		tx->conn->broken = true;
+	if (PQstatus(link) == CONNECTION_BAD) {
+		tx->conn->broken = true;
+		return; /* lost, which is not the handler's fault */
+	}
+	tx->misused |= tx->conn->broken || (status != PQTRANS_INTRANS && status != PQTRANS_INERROR);
+}
+
+void *pg_lend(struct tx *base, bool lent)
+{
+	struct pg_tx *tx = pg_tx_of(base);
+	if (lent == tx->lent)
+		return lent ? tx->conn->link : NULL;
+	tx->lent = lent;
+	if (!lent) {
+		take_back(tx);
+		return NULL;
+	}
+	if (!tx->conn->broken && !PQexitPipelineMode(tx->conn->link))
+		tx->conn->broken = true;
+	return tx->conn->link;
+}
+
+/* ---- Ending -----------------------------------------------------------------------------------
+ */
+
+/* COMMIT of a transaction that had failed succeeds, with this tag. */
+static bool was_rolled_back(const PGresult *result)
+{
+	return strcmp(PQcmdStatus((PGresult *)result), "COMMIT") != 0;
+}
+
+static enum ibid_code judge(struct pg_tx *tx, const struct pg_call *calls, size_t count,
+                            const struct pg_trip *trip, struct arena *arena, struct outcome *ret,
+                            struct ibid_err *err)
+{
+	const PGresult *result = trip->done < count ? calls[trip->done].result : NULL;
+	if (trip->done == count && !was_rolled_back(calls[count - 1].result))
+		return IBID_OK;
+	if (trip->done == count)
+		return err_set(err, IBID_FAILED, "the transaction had failed and was rolled back");
+	/* Trying to send COMMIT may have sent it, also where libpq reported a failure. */
+	bool sent = trip->queued >= count - 1;
+	bool fatal = pg_error_is_fatal(tx->conn, result);
+	enum ibid_code code = pg_error_outcome(tx->conn, result, arena, ret, err);
+	tx->conn->broken |= fatal;
+	if (!fatal || !sent)
+		return code;
+	err->code = IBID_UNKNOWN;
+	err->next = err_next_of(IBID_UNKNOWN);
+	return err_prefix(err, "the commit was sent and did not report success");
+}
+
+static enum ibid_code commit(struct pg_tx *tx, struct arena *arena, struct outcome *ret,
+                             struct ibid_err *err)
+{
+	const char *guard[] = {tx->command_id};
+	size_t count = tx->queue_count + 3;
+	struct pg_trip trip;
+	struct pg_call *calls = arena_array(&tx->arena, count, sizeof *calls);
+	if (!calls)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	calls[0] = PG_CALL(GUARD, .values = guard);
+	if (tx->queue_count)
+		memcpy(calls + 1, tx->queue, tx->queue_count * sizeof *calls);
+	calls[count - 2] = PG_CALL(CHECK_DEFERRED);
+	calls[count - 1] = PG_CALL(COMMIT);
+	(void)!pg_trip(tx->conn, calls, count, &trip);
+	enum ibid_code code = judge(tx, calls, count, &trip, arena, ret, err);
+	pg_release(calls, count);
+	return code;
+}
+
+enum ibid_code pg_commit(struct tx **base, struct arena *arena, struct outcome *ret,
+                         struct ibid_err *err)
+{
+	struct pg_tx *tx = pg_tx_of(*base);
+	enum ibid_code code;
+	*base = NULL;
+	(void)pg_lend(&tx->base, false);
+	if (tx->misused)
+		code = err_set(err, IBID_MISUSE, "the handler ended the transaction");
+	else
+		code = commit(tx, arena, ret, err);
+	tx_free(tx);
+	return code;
+}
+
+void pg_rollback(struct tx **base)
+{
+	if (!*base)
+		return;
+	struct pg_tx *tx = pg_tx_of(*base);
+	*base = NULL;
+	(void)pg_lend(&tx->base, false);
+	tx_free(tx);
+}

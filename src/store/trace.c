@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trace.c -- a store that tells what is asked of another.
+ *
+ * Its transactions wrap those of the inner store, so that every verb on them passes here, too. */
+#include "store/store.h"
+
+#include <stdlib.h>
+
+struct trace {
+	struct store base;
+	struct store_ops ops; /* with the inner store's name: callers choose their dialect by it */
+	struct store *inner;
+	store_trace_fn *fn;
+	void *user;
+};
+
+struct trace_tx {
+	struct tx base;
+	struct tx *inner;
+};
+
+static struct trace *trace_of(struct store *store)
+{
+	return (struct trace *)store;
+}
+
+static struct tx *inner_of(struct tx *tx)
+{
+	return ((struct trace_tx *)tx)->inner;
+}
+
+static void before(const struct trace *trace, const char *verb)
+{
+	trace->fn(trace->user, verb, false, IBID_OK);
+}
+
+static enum ibid_code after(const struct trace *trace, const char *verb, enum ibid_code code)
+{
+	trace->fn(trace->user, verb, true, code);
+	return code;
+}
+
+/* Tell, ask the inner store, tell again. The arguments start with the inner store or transaction.
+ */
+#define TRACED(trace, verb, ...)                                                                   \
+	(before((trace), #verb), after((trace), #verb, (trace)->inner->ops->verb(__VA_ARGS__)))
+
+static void trace_close(struct store *store)
+{
+	struct trace *trace = trace_of(store);
+	before(trace, "close");
+	store_close(trace->inner);
+	after(trace, "close", IBID_OK);
+	free(trace);
+}
+
+static enum ibid_code trace_migrate(struct store *store, int *ret_from, int *ret_to,
+                                    struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, migrate, trace->inner, ret_from, ret_to, err);
+}
+
+static enum ibid_code trace_check_schema(struct store *store, int *ret_version,
+                                         struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, check_schema, trace->inner, ret_version, err);
+}
+
+static enum ibid_code trace_apply_schema(struct store *store, const char *name, const char *text,
+                                         int64_t now_us, enum schema_state *ret,
+                                         struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, apply_schema, trace->inner, name, text, now_us, ret, err);
+}
+
+static enum ibid_code trace_check_decimal_column(struct store *store, const char *name,
+                                                 struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, check_decimal_column, trace->inner, name, err);
+}
+
+static enum ibid_code trace_put_contract(struct store *store, const struct contract_row *row,
+                                         struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, put_contract, trace->inner, row, err);
+}
+
+static enum ibid_code trace_get_contract(struct store *store, struct arena *arena, const char *kind,
+                                         const char *name, int version, struct contract_row *ret,
+                                         struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, get_contract, trace->inner, arena, kind, name, version, ret, err);
+}
+
+static enum ibid_code trace_make_script(struct store *store, const char *file, const char *text,
+                                        const struct param_spec *params, size_t count,
+                                        struct script **ret, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, make_script, trace->inner, file, text, params, count, ret, err);
+}
+
+static void trace_free_script(struct store *store, struct script *script)
+{
+	struct trace *trace = trace_of(store);
+	before(trace, "free_script");
+	trace->inner->ops->free_script(trace->inner, script);
+	after(trace, "free_script", IBID_OK);
+}
+
+static enum ibid_code trace_claim(struct store *store, struct arena *arena,
+                                  const struct identity *identity,
+                                  const struct work_context *context, struct claim *ret,
+                                  struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	struct trace_tx *tx = calloc(1, sizeof *tx);
+	if (!tx)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	enum ibid_code code = TRACED(trace, claim, trace->inner, arena, identity, context, ret, err);
+	if (!code && ret->tx) {
+		tx->base.store = store;
+		tx->inner = ret->tx;
+		ret->tx = &tx->base;
+	} else {
+		free(tx);
+	}
+	return code;
+}
+
+static enum ibid_code trace_resolve(struct store *store, struct arena *arena,
+                                    const struct identity *identity, int64_t wait_us,
+                                    struct claim *ret, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, resolve, trace->inner, arena, identity, wait_us, ret, err);
+}
+
+static enum ibid_code trace_run_script(struct tx *tx, struct arena *arena,
+                                       const struct script *script, const char *const *values,
+                                       struct outcome *ret, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(tx->store);
+	return TRACED(trace, run_script, inner_of(tx), arena, script, values, ret, err);
+}
+
+static enum ibid_code trace_put_event(struct tx *tx, const struct event_row *event,
+                                      struct ibid_err *err)
+{
+	struct trace *trace = trace_of(tx->store);
+	return TRACED(trace, put_event, inner_of(tx), event, err);
+}
+
+static enum ibid_code trace_put_audit(struct tx *tx, const struct audit_row *row,
+                                      struct ibid_err *err)
+{
+	struct trace *trace = trace_of(tx->store);
+	return TRACED(trace, put_audit, inner_of(tx), row, err);
+}
+
+static enum ibid_code trace_put_command(struct tx *tx, const struct command_row *row,
+                                        const struct command_row *previous, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(tx->store);
+	return TRACED(trace, put_command, inner_of(tx), row, previous, err);
+}
+
+static void *trace_lend(struct tx *tx, bool lent)
+{
+	struct trace *trace = trace_of(tx->store);
+	before(trace, "lend");
+	void *handle = trace->inner->ops->lend(inner_of(tx), lent);
+	after(trace, "lend", IBID_OK);
+	return handle;
+}
+
+static enum ibid_code trace_commit(struct tx **tx, struct arena *arena, struct outcome *ret,
+                                   struct ibid_err *err)
+{
+	struct trace *trace = trace_of((*tx)->store);
+	struct tx *inner = inner_of(*tx);
+	free(*tx);
+	*tx = NULL;
+	return TRACED(trace, commit, &inner, arena, ret, err);
+}
+
+static void trace_rollback(struct tx **tx)
+{
+	if (!*tx)
+		return;
+	struct trace *trace = trace_of((*tx)->store);
+	struct tx *inner = inner_of(*tx);
+	free(*tx);
+	*tx = NULL;
+	before(trace, "rollback");
+	trace->inner->ops->rollback(&inner);
+	after(trace, "rollback", IBID_OK);
+}
+
+static enum ibid_code trace_put_evidence(struct store *store, const struct evidence_row *row,
+                                         struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, put_evidence, trace->inner, row, err);
+}
+
+static enum ibid_code trace_get_command(struct store *store, struct arena *arena,
+                                        const char *tenant, const struct uuid *id,
+                                        const struct identity *identity, struct command_row *ret,
+                                        struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, get_command, trace->inner, arena, tenant, id, identity, ret, err);
+}
+
+static enum ibid_code trace_list_commands(struct store *store, struct arena *arena,
+                                          const struct command_filter *filter,
+                                          struct command_row **ret, size_t *ret_count,
+                                          struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, list_commands, trace->inner, arena, filter, ret, ret_count, err);
+}
+
+static enum ibid_code trace_list_events(struct store *store, struct arena *arena,
+                                        const char *tenant, const struct uuid *command_id,
+                                        size_t limit, struct event_row **ret, size_t *ret_count,
+                                        struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, list_events, trace->inner, arena, tenant, command_id, limit, ret,
+	              ret_count, err);
+}
+
+static enum ibid_code trace_list_audit(struct store *store, struct arena *arena, const char *tenant,
+                                       const struct uuid *command_id, size_t limit,
+                                       struct audit_row **ret, size_t *ret_count,
+                                       struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, list_audit, trace->inner, arena, tenant, command_id, limit, ret, ret_count,
+	              err);
+}
+
+static enum ibid_code trace_list_evidence(struct store *store, struct arena *arena,
+                                          const char *tenant, const struct uuid *command_id,
+                                          struct evidence_row **ret, size_t *ret_count,
+                                          struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, list_evidence, trace->inner, arena, tenant, command_id, ret, ret_count,
+	              err);
+}
+
+static enum ibid_code trace_doctor(struct store *store, finding_fn *fn, void *user,
+                                   struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, doctor, trace->inner, fn, user, err);
+}
+
+static const struct store_ops trace_ops = {
+    .close = trace_close,
+    .migrate = trace_migrate,
+    .check_schema = trace_check_schema,
+    .apply_schema = trace_apply_schema,
+    .check_decimal_column = trace_check_decimal_column,
+    .put_contract = trace_put_contract,
+    .get_contract = trace_get_contract,
+    .make_script = trace_make_script,
+    .free_script = trace_free_script,
+    .claim = trace_claim,
+    .resolve = trace_resolve,
+    .run_script = trace_run_script,
+    .put_event = trace_put_event,
+    .put_audit = trace_put_audit,
+    .put_command = trace_put_command,
+    .lend = trace_lend,
+    .commit = trace_commit,
+    .rollback = trace_rollback,
+    .put_evidence = trace_put_evidence,
+    .get_command = trace_get_command,
+    .list_commands = trace_list_commands,
+    .list_events = trace_list_events,
+    .list_audit = trace_list_audit,
+    .list_evidence = trace_list_evidence,
+    .doctor = trace_doctor,
+};
+
+struct store *store_trace_wrap(struct store *inner, store_trace_fn *fn, void *user)
+{
+	struct trace *trace = calloc(1, sizeof *trace);
+	if (!trace)
+		abort(); /* used by tests and tools only */
+	trace->ops = trace_ops;
+	trace->ops.name = inner->ops->name;
+	trace->base.ops = &trace->ops;
+	trace->inner = inner;
+	trace->fn = fn;
+	trace->user = user;
+	return &trace->base;
+}

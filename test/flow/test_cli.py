@@ -1,0 +1,1118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The `ibid` binary as people and scripts use it: what it prints, how it ends, what it leaves behind.
+
+Every case that touches a store runs on SQLite, and on PostgreSQL when IBID_TEST_PG holds the URL of
+a superuser (with IBID_TEST_REQUIRE_PG=1 a missing one is a failure). Every test has its own
+directory and its own database."""
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import sqlite3
+import struct
+import subprocess
+import tempfile
+import termios
+import time
+import unittest
+import uuid
+
+ROOT = os.environ.get("IBID_SOURCE_DIR") or os.path.dirname(
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.path.abspath(os.environ.get("IBID_BIN") or os.path.join(ROOT, "build", "ibid"))
+PG = os.environ.get("IBID_TEST_PG")
+REQUIRE_PG = os.environ.get("IBID_TEST_REQUIRE_PG") == "1"
+EXAMPLE = os.path.join(ROOT, "examples", "payments")
+PAYMENT = '{"from":"A","to":"B","amount":12.50,"currency":"EUR"}'
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+LIMIT_S = 60  # nothing here takes seconds; a hang is a failure
+
+# Operations beside the example's: business uniqueness (B09), a broken handler (B07), a derived key
+# (A04), a handler in C.
+VARIANTS = {
+    "link-payment": [("handler:", "unique:\n  payment_note: { on_duplicate: link, find: link-find.sql }\nhandler:")],
+    "break-payment": [("create-payment.$store.sql", "break.sql")],
+    "derive-payment": [("from: header                             # Idempotency-Key, made by the client for each intent",
+                        "from: [/from, /to]")],
+    "callback-payment": [("{ sql: create-payment.$store.sql }", "callback")],
+}
+FILES = {
+    "link-find.sql": "select 200 as status, null as body, 'payment' as resource_type, id as resource_id\n"
+                     "  from payment where tenant = :tenant and note = :note;\n",
+    "break.sql": "insert into payment (tenant) values (null);\nselect 201 as status;\n",
+}
+
+
+def clean_environment(**more):
+    kept = {name: value for name, value in os.environ.items()
+            if not name.startswith("IBID_") and name not in ("NO_COLOR", "PGOPTIONS")}
+    return dict(kept, **more)
+
+
+def read(path):
+    with open(path, encoding="utf-8") as handle:
+        return handle.read()
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as handle:
+        handle.write(text)
+
+
+class Answer:
+    """How one run ended."""
+
+    def __init__(self, code, out, err):
+        self.code, self.raw = code, out
+        self.out, self.err = out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+    @property
+    def lines(self):
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    def __repr__(self):
+        return "exit %s\nout: %s\nerr: %s" % (self.code, self.out, self.err)
+
+
+class Case(unittest.TestCase):
+    """Runs the binary in a directory of its own."""
+    maxDiff = None
+
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="ibid-cli-")
+        os.chmod(self.dir, 0o755)
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+
+    def path(self, *names):
+        return os.path.join(self.dir, *names)
+
+    def file(self, name, text):
+        write(self.path(name), text)
+        return self.path(name)
+
+    def ibid(self, *args, stdin="", code=0, env=None, wrap=(), **options):
+        if isinstance(stdin, str):
+            stdin = stdin.encode()
+        done = subprocess.run([*wrap, BIN, *args], input=stdin, timeout=LIMIT_S, cwd=self.dir,
+                              env=clean_environment(**(env or {})), stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, **options)
+        answer = Answer(done.returncode, done.stdout, done.stderr)
+        self.assertEqual(code, answer.code, "%s\n%r" % (" ".join(map(repr, args)), answer))
+        return answer
+
+    def refused(self, *args, code=1, says="ibid:", **options):
+        """One clear message on stderr, nothing on stdout."""
+        answer = self.ibid(*args, code=code, **options)
+        self.assertEqual("", answer.out)
+        self.assertRegex(answer.err, r"\Aibid: \S", answer)
+        self.assertEqual(1, len(re.findall(r"^ibid: ", answer.err, re.M)), answer)
+        self.assertLess(len(answer.err), 1200, answer)
+        self.assertRegex(answer.err, says)
+        for line in answer.err.splitlines():
+            self.assertTrue(line.isprintable(), repr(line))
+        return answer
+
+
+# ---- Without a store --------------------------------------------------------------------------------
+
+
+class Front(Case):
+    """Commands, options, help."""
+
+    def test_help_lists_every_command_and_each_explains_itself_with_examples(self):
+        overview = self.ibid("help").out
+        self.assertEqual(overview, self.ibid("--help").out)
+        names = re.findall(r"^  ([a-z]+(?: [a-z]+)?)  +\S", overview, re.M)
+        for expected in ("init", "migrate", "contract check", "contract matrix", "contract apply",
+                         "canon", "fingerprint", "submit", "command show", "command list",
+                         "doctor", "version", "help"):
+            self.assertIn(expected, names)
+        for name in names:
+            text = self.ibid(*name.split(), "--help").out
+            self.assertEqual(text, self.ibid(*name.split(), "-h").out)
+            self.assertEqual(text, self.ibid("help", *name.split()).out)
+            self.assertTrue(text.startswith("usage: ibid %s" % name), text)
+            self.assertIn("\nexamples\n  $ ", text)
+        for number in range(9):
+            self.assertRegex(overview, r"(?m)^  %d  " % number)
+
+    def test_help_of_a_group_lists_its_commands(self):
+        for args in (["help", "contract"], ["contract", "--help"]):
+            text = self.ibid(*args).out
+            self.assertIn("contract check", text)
+            self.assertNotIn("command list", text)
+
+    def test_version_is_the_same_in_all_forms(self):
+        plain = self.ibid("version").out
+        self.assertRegex(plain, r"\Aibid \d+\.\d+\.\d+\n\Z")
+        self.assertEqual(plain, self.ibid("--version").out)
+        self.assertEqual(plain.split()[1], self.ibid("version", "--json").json["version"])
+
+    def test_a_wrong_command_line_is_exit_2_and_names_the_way_out(self):
+        store = ["--store", "sqlite:x.db"]
+        for args, says in (
+                ([], "no command"),
+                (["sbmit"], "did you mean `ibid submit`"),
+                (["contract", "chek"], "did you mean `ibid contract check`"),
+                (["contract"], "ibid help contract"),
+                (["help", "nothing"], "unknown command"),
+                (["help", "contract", "chek"], "did you mean"),
+                (["--jsn"], "the command comes first"),
+                (["\x1b[31m"], r"unknown command \"\\u001b"),
+                (["submit", "--tenat", "acme"], "did you mean --tenant"),
+                (["submit", "--zzzzzzzzzz"], "unknown option --zzzzzzzzzz"),
+                (["submit", "-k", "1"], "unknown option -k"),
+                (["submit", "--key"], "--key needs a value"),
+                (["submit", "--key", "--json"], "--key=--json"),
+                (["submit", "--json=yes"], "--json takes no value"),
+                (["submit", "--key", "a", "--key=b"], "--key was given twice"),
+                (["submit", "a", "b"], 'unexpected argument "b"'),
+                (["version", "x"], "unexpected argument"),
+                (["command", "list", *store, "--limit", "0"], "1 to 1000"),
+                (["command", "list", *store, "--limit", "1001"], "1 to 1000"),
+                (["command", "list", *store, "--limit", "-1"], "1 to 1000"),
+                (["command", "list", *store, "--limit", "99999999999999999999"], "1 to 1000"),
+                (["command", "list", *store, "--limit", ""], "1 to 1000"),
+                (["command", "list", *store, "--state", "done"], "completed, rejected"),
+                (["command", "list", *store, "--after", "k-1"], "id of a command"),
+                (["command", "show", *store, "--tenant", "t"], "by ID, or by --operation and --key"),
+                (["command", "show", *store, "--tenant", "t", "--key", "k"], "by --operation and --key"),
+                (["command", "show", *store, "--tenant", "t", "x"], "not the id of a command"),
+                (["contract", "matrix", EXAMPLE, "--format", "pdf"], "text, markdown and json"),
+                (["contract", "matrix", EXAMPLE, "--format", "text", "--json"], "--json is"),
+                (["contract", "check"], "IBID_CONTRACTS")):
+            with self.subTest(args=args):
+                self.refused(*args, code=2, says=says)
+
+    def test_a_missing_store_or_directory_names_both_ways_to_give_it(self):
+        for args in (["init", "--contracts", EXAMPLE], ["migrate"], ["doctor"], ["command", "list"],
+                     ["contract", "apply", EXAMPLE]):
+            for more, env in (([], {}), ([], {"IBID_STORE": ""}), (["--store", ""], {"IBID_STORE": "sqlite:x.db"})):
+                answer = self.refused(*args, *more, code=2, env=env)
+                self.assertIn("--store", answer.err)
+                self.assertIn("IBID_STORE", answer.err)
+        answer = self.refused("init", "--store", "sqlite:x.db", code=2)
+        self.assertIn("--contracts", answer.err)
+        self.assertIn("IBID_CONTRACTS", answer.err)
+        self.assertEqual([], os.listdir(self.dir))
+
+    def test_the_environment_stands_in_and_an_option_wins_over_it(self):
+        env = {"IBID_STORE": "sqlite:env.db", "IBID_CONTRACTS": EXAMPLE}
+        self.ibid("init", env=env)
+        self.ibid("init", "--store=sqlite:option.db", env=env)
+        self.assertTrue(os.path.exists(self.path("env.db")))
+        self.assertTrue(os.path.exists(self.path("option.db")))
+        self.assertIn("no problems", self.ibid("contract", "check", env=env).out)
+
+    def test_after_two_dashes_everything_is_an_operand(self):
+        self.file("--json", "[1]")
+        self.assertEqual("[1]", self.ibid("canon", "--", "--json").out)
+
+    def test_output_that_nobody_can_read_is_an_error(self):
+        text = self.file("x.json", "[1]")
+        for args in (["canon", text], ["help"], ["version"], ["contract", "matrix", EXAMPLE]):
+            with self.subTest(args=args), open("/dev/full", "wb") as full:
+                done = subprocess.run([BIN, *args], stdout=full, stderr=subprocess.PIPE, timeout=LIMIT_S)
+                self.assertEqual((1, b"ibid: the output could not be written: No space left on device\n"),
+                                 (done.returncode, done.stderr))
+            with self.subTest(args=args, closed=True):
+                done = subprocess.run(["sh", "-c", 'exec "$0" "$@" >&-', BIN, *args],
+                                      stderr=subprocess.PIPE, timeout=LIMIT_S)
+                self.assertEqual(1, done.returncode)
+                self.assertIn(b"ibid: the output could not be written", done.stderr)
+            with self.subTest(args=args, pipe="broken"):
+                reader, writer = os.pipe()
+                os.close(reader)
+                done = subprocess.run([BIN, *args], stdout=writer, stderr=subprocess.PIPE, timeout=LIMIT_S)
+                os.close(writer)
+                self.assertEqual((1, b"ibid: the output could not be written: Broken pipe\n"),
+                                 (done.returncode, done.stderr))
+
+    def test_a_broken_locale_changes_nothing(self):
+        plain = self.ibid("contract", "matrix", EXAMPLE).raw
+        for env in ({"LC_ALL": "xx_YY.UTF-8"}, {"LANG": "tr_TR"}, {"LC_ALL": "C"}):
+            self.assertEqual(plain, self.ibid("contract", "matrix", EXAMPLE, env=env).raw)
+
+    def test_colours_only_on_a_terminal_and_without_no_color(self):
+        self.assertNotIn(b"\x1b", self.ibid("help").raw)
+        self.assertIn(b"\x1b[", self.on_terminal("help"))
+        self.assertNotIn(b"\x1b", self.on_terminal("help", env={"NO_COLOR": "1"}))
+        self.assertNotIn(b"\x1b", self.on_terminal("help", env={"TERM": "dumb"}))
+
+    def on_terminal(self, *args, env=None):
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 200, 0, 0))
+        environment = clean_environment(**dict({"TERM": "xterm"}, **(env or {})))
+        process = subprocess.Popen([BIN, *args], stdout=slave, stdin=slave, stderr=slave, env=environment)
+        os.close(slave)
+        shown = b""
+        with contextlib.suppress(OSError):
+            while chunk := os.read(master, 65536):
+                shown += chunk
+        os.close(master)
+        self.assertEqual(0, process.wait(LIMIT_S))
+        return shown
+
+
+class Meaning(Case):
+    """canon and fingerprint (A03)."""
+
+    def test_canon_writes_the_canonical_bytes_and_nothing_else(self):
+        for given, expected in ((' {"b": 1.10, "a" : [ ] }\n', b'{"a":[],"b":1.1}'),
+                                ("[-0, 11e-1, 1E3]", b"[0,1.1,1000]"),
+                                ("9007199254740993", b"9007199254740993"),
+                                ('"\\u20ac\\u0000"', b'"\xe2\x82\xac\\u0000"'),
+                                ("{}", b"{}"), ("null", b"null"), ('""', b'""')):
+            self.assertEqual(expected, self.ibid("canon", stdin=given).raw)
+            self.assertEqual(expected, self.ibid("canon", "-", stdin=given).raw)
+            self.assertEqual(expected, self.ibid("canon", self.file("x.json", given)).raw)
+
+    def test_bad_json_is_exit_1_with_file_line_and_column(self):
+        for given in (b"", b" ", b"{", b'{"a":1,}', b'{"a":1 "b":2}', b'{"a":1,"a":2}', b"[1,]", b"01", b"+1",
+                      b"1.", b".5", b"NaN", b"tru", b"'a'", b'"\x01"', b'"\\ud800"', b'"\xff"', b"\xef\xbb\xbf{}",
+                      b"{} {}", b"// c\n1", b'"abc', b"\x00", b"1\x00", b"[" * 1000, b"1e9999999999", b"9" * 5000):
+            with self.subTest(given=given[:20]):
+                self.refused("canon", stdin=given, says=r"\Aibid: -: .* at line \d+, column \d+\n\Z")
+        name = self.path("bad.json")
+        write(name, '{\n  "a": tru\n}')
+        self.refused("canon", name, says=r"\Aibid: %s: .* at line 2, column 8\n" % re.escape(name))
+
+    def test_input_that_can_not_be_read_is_exit_1(self):
+        self.refused("canon", self.dir, says="directory")
+        self.refused("canon", self.path("missing.json"), says="missing.json: .*No such file")
+        self.refused("canon", "", says="No such file")
+        secret = self.file("secret.json", "[1]")
+        os.chmod(secret, 0o600)
+        if os.getuid() == 0:
+            self.refused("canon", secret, wrap=NOBODY, says="Permission denied")
+        done = subprocess.run(["sh", "-c", 'exec "$0" canon <&-', BIN], capture_output=True, timeout=LIMIT_S)
+        self.assertEqual((1, b""), (done.returncode, done.stdout))
+        self.assertIn(b"standard input is closed", done.stderr)
+
+    def test_input_without_end_stops_at_the_cap(self):
+        self.refused("canon", "/dev/zero", says="larger than 16777216 bytes")
+
+    def fingerprint(self, payload, *more, **options):
+        return self.ibid("fingerprint", "--contracts", EXAMPLE, "--tenant", "acme", "--operation",
+                         "create-payment", *more, stdin=payload, **options)
+
+    def test_payloads_of_one_meaning_have_one_fingerprint(self):  # A03
+        first = self.fingerprint(PAYMENT).out
+        self.assertRegex(first, r"\A[0-9a-f]{64}\n\Z")
+        other_text = '{"requestedAt":"now", "currency":"EUR","amount":1250e-2,"to":"B","from":"A"}'
+        self.assertEqual(first, self.fingerprint(other_text).out)
+        self.assertNotEqual(first, self.fingerprint(PAYMENT.replace("12.50", "12.51")).out)
+        self.assertNotEqual(first, self.fingerprint(PAYMENT, "--actor", "somebody").out)
+        self.assertEqual(first, self.fingerprint(PAYMENT, "--client", "other").out)
+
+    def test_explain_prints_exactly_what_is_hashed(self):  # A03
+        plain = self.fingerprint(PAYMENT, "--actor", "u7").out.strip()
+        hashed = self.fingerprint(PAYMENT, "--actor", "u7", "--explain").raw
+        self.assertEqual(plain, hashlib.sha256(hashed).hexdigest())
+        self.assertEqual({"context": {"actor": "u7"}, "operation": "create-payment", "scheme": 1, "version": 1,
+                          "tenant": "acme", "payload": json.loads(PAYMENT)}, json.loads(hashed))
+        self.assertEqual({"fingerprint": plain, "scheme": 1, "version": 1, "operation": "create-payment"},
+                         self.fingerprint(PAYMENT, "--actor", "u7", "--json").json)
+
+    def test_a_fingerprint_needs_a_known_operation_and_a_tenant(self):
+        base = ["fingerprint", "--contracts", EXAMPLE]
+        self.refused(*base, "--tenant", "t", "--operation", "nothing", stdin=PAYMENT, says="nothing")
+        self.refused(*base, "--tenant", "", "--operation", "create-payment", stdin=PAYMENT, says="tenant")
+        self.refused(*base, "--operation", "create-payment", stdin=PAYMENT, code=2, says="--tenant")
+        self.refused(*base, "--tenant", "t", "--operation", "create-payment", stdin="[", says="-: .*line 1")
+
+
+class Contracts(Case):
+    """contract check and matrix (A01, A05)."""
+
+    def setUp(self):
+        super().setUp()
+        self.contracts = self.path("contracts")
+        shutil.copytree(EXAMPLE, self.contracts)
+        self.yaml = os.path.join(self.contracts, "create-payment.yaml")
+
+    def test_right_contracts_are_counted(self):
+        self.assertEqual("1 contract, no problems\n", self.ibid("contract", "check", self.contracts).out)
+        self.assertEqual("", self.ibid("contract", "check", self.contracts, "--json").out)
+
+    def test_an_open_question_is_asked_with_file_and_line(self):  # A01
+        write(self.yaml, re.sub(r"\n  retain: 400d.*", "", read(self.yaml), count=1))
+        answer = self.ibid("contract", "check", self.contracts, code=8)
+        self.assertRegex(answer.out, r"(?m)^%s:\d+: key\.retain is missing\n  \S.*\?" % re.escape(self.yaml))
+        problem = self.ibid("contract", "check", self.contracts, "--json", code=8).lines[0]
+        self.assertEqual((self.yaml, "key.retain is missing"), (problem["file"], problem["text"]))
+        self.assertIn("?", problem["question"])
+        self.assertGreater(problem["line"], 0)
+
+    def test_every_problem_of_every_file_is_shown_at_once(self):  # A01
+        good = read(self.yaml)
+        write(self.yaml, good.replace("owner: payments", "ownr: payments"))
+        self.file("contracts/second.yaml", "command: [\n")
+        self.file("contracts/third.yaml", good.replace("create-payment\n", "third\n", 1).replace(
+            "route: POST /payments", "route: ''").replace("create-payment.$store.sql", "nothing.sql"))
+        lines = self.ibid("contract", "check", self.contracts, "--json", code=8).lines
+        self.assertEqual({"create-payment.yaml", "second.yaml", "third.yaml"},
+                         {os.path.basename(line["file"]) for line in lines})
+
+    def test_malformed_contracts_are_refused_everywhere(self):  # A01
+        good = read(self.yaml)
+        for bad in ("", "- a\n", "\x00", "command: create-payment\n", good + "\n\tx: 1\n", good + "surprise: 1\n",
+                    good.replace("version: 1", "version: one"), good.replace("strategy: key", "strategy: hope"),
+                    good.replace("type: decimal", "type: float"), good + "command: create-payment\n",
+                    good.replace("/amount:", "amount:"), "a: &a [*a]\n", "\xff" * 10, "!!python/object:x {}\n"):
+            with self.subTest(bad=bad[-40:]):
+                with open(self.yaml, "wb") as handle:
+                    handle.write(bad.encode("latin-1"))
+                answer = self.ibid("contract", "check", self.contracts, code=8)
+                self.assertIn("create-payment.yaml", answer.out)
+                self.refused("init", "--store", "sqlite:pay.db", "--contracts", self.contracts,
+                             says="create-payment.yaml")
+                self.refused("fingerprint", "--contracts", self.contracts, "--tenant", "t", "--operation",
+                             "create-payment", stdin=PAYMENT, says="create-payment.yaml")
+                self.assertFalse(os.path.exists(self.path("pay.db")))
+
+    def test_a_directory_that_is_none_is_exit_1(self):
+        os.mkdir(self.path("empty"))
+        for where, says in (("missing", "does not exist"), ("contracts/create-payment.yaml", "is a file"),
+                            ("empty", "no contract")):
+            self.refused("contract", "check", self.path(where), says=says)
+            self.refused("contract", "matrix", self.path(where), says=says)
+            self.refused("init", "--store", "sqlite:pay.db", "--contracts", self.path(where), says=says)
+        self.refused("contract", "check", "", code=2, says="IBID_CONTRACTS")
+
+    def test_the_matrix_has_three_forms(self):  # A05
+        text = self.ibid("contract", "matrix", self.contracts).out
+        markdown = self.ibid("contract", "matrix", self.contracts, "--format", "markdown").out
+        self.assertIn("create-payment", text)
+        self.assertRegex(markdown, r"(?m)^\|.*create-payment.*\|$")
+        self.assertIn("```mermaid", markdown)
+        tables = self.ibid("contract", "matrix", self.contracts, "--format=json")
+        self.assertIsInstance(tables.json, dict)
+        self.assertEqual(tables.out, self.ibid("contract", "matrix", self.contracts, "--json").out)
+        self.assertTrue(text.endswith("\n") and markdown.endswith("\n") and tables.out.endswith("\n"))
+
+
+# ---- With a store ------------------------------------------------------------------------------------
+
+
+class StoreCases:
+    """Everything below runs on each store; `Sqlite` and `Postgres` say how one is made and looked at."""
+
+    def setUp(self):
+        super().setUp()
+        self.contracts = self.path("contracts")
+        shutil.copytree(EXAMPLE, self.contracts)
+        good = read(os.path.join(EXAMPLE, "create-payment.yaml"))
+        for name, changes in VARIANTS.items():
+            text = good.replace("command: create-payment", "command: " + name)
+            text = re.sub(r"\nroute:.*", "", text)
+            for old, new in changes:
+                self.assertIn(old, text, name)
+                text = text.replace(old, new)
+            self.file("contracts/%s.yaml" % name, text)
+        for name, text in FILES.items():
+            self.file("contracts/" + name, text)
+        for kind in ("sqlite", "postgres"):
+            with open(self.path("contracts", "schema.%s.sql" % kind), "a", encoding="utf-8") as handle:
+                handle.write("create unique index payment_note on payment (tenant, note);\n")
+        self.make_store()
+
+    def init(self, **options):
+        return self.ibid("init", "--store", self.store, "--contracts", self.contracts, **options)
+
+    def command(self, operation="create-payment", key="k-1", tenant="acme", store=None):
+        keys = [] if key is None else ["--key=" + key]
+        return ["submit", "--store", store or self.store, "--contracts", self.contracts, "--tenant", tenant,
+                "--operation", operation, *keys]
+
+    def submit(self, payload=PAYMENT, *more, operation="create-payment", key="k-1", tenant="acme", **options):
+        return self.ibid(*self.command(operation, key, tenant), *more, stdin=payload, **options)
+
+    def show(self, *more, **options):
+        return self.ibid("command", "show", "--store", self.store, "--tenant", "acme", *more, **options)
+
+    def list(self, *more, **options):
+        return self.ibid("command", "list", "--store", self.store, *more, **options)
+
+    def count(self, table):
+        return int(self.query("select count(*) from %s" % table)[0][0])
+
+    def assert_one_payment(self):
+        for table, rows in (("payment", 1), ("ledger_entry", 2), ("ibid.command", 1), ("ibid.event", 1),
+                            ("ibid.audit", 1)):
+            self.assertEqual(rows, self.count(table), table)
+
+    # ---- init, migrate, apply
+
+    def test_init_says_what_it_did_and_may_be_run_again(self):
+        first = self.init()
+        self.assertRegex(first.out, r"(?m)^store +\S+: created, schema \d+$")
+        self.assertRegex(first.out, r"(?m)^tables +schema\.%s\.sql applied$" % self.kind)
+        self.assertRegex(first.out, r"(?m)^contracts +%d kept$" % (1 + len(VARIANTS)))
+        self.submit()
+        again = self.init()
+        self.assertRegex(again.out, r"(?m)^store .*nothing to migrate$")
+        self.assertRegex(again.out, r"(?m)^tables .*already applied$")
+        self.assertEqual("", first.err + again.err)
+        self.assert_one_payment()
+        report = self.ibid("init", "--store", self.store, "--contracts", self.contracts, "--json").json
+        self.assertEqual(report["schema_from"], report["schema_to"])
+        self.assertEqual(("already applied", 1 + len(VARIANTS)), (report["schema_file"], report["contracts"]))
+
+    def test_init_warns_when_the_schema_file_changed_and_leaves_the_tables_alone(self):
+        self.init()
+        self.submit()
+        with open(self.path("contracts", "schema.%s.sql" % self.kind), "a", encoding="utf-8") as handle:
+            handle.write("create table later (id text);\n")
+        answer = self.init()
+        self.assertRegex(answer.out, r"(?m)^tables .*CHANGED")
+        self.assertRegex(answer.err, r"\Aibid: warning: .*yours to migrate")
+        self.assert_one_payment()
+        self.assertFalse(self.table_exists("later"))
+
+    def test_init_without_business_tables_is_fine(self):
+        os.remove(self.path("contracts", "schema.%s.sql" % self.kind))
+        self.assertRegex(self.init().out, r"(?m)^tables +no schema")
+
+    def test_a_schema_file_that_fails_leaves_nothing_behind(self):
+        with open(self.path("contracts", "schema.%s.sql" % self.kind), "a", encoding="utf-8") as handle:
+            handle.write("create table later (id text);\ncreate tabel x;\n")
+        self.refused("init", "--store", self.store, "--contracts", self.contracts,
+                     says=r"schema\.%s\.sql" % self.kind)
+        self.assertFalse(self.table_exists("later"))
+        self.assertFalse(self.table_exists("payment"))
+
+    def test_migrate_needs_no_contracts_and_may_be_run_again(self):
+        first = self.ibid("migrate", "--store", self.store)
+        self.assertRegex(first.out, r"\Astore +\S+: created, schema \d+\n\Z")
+        self.assertRegex(self.ibid("migrate", "--store", self.store).out, "nothing to migrate")
+        report = self.ibid("migrate", "--store", self.store, "--json").json
+        self.assertEqual(report["schema_from"], report["schema_to"])
+
+    def test_processes_that_migrate_at_once_all_succeed(self):
+        processes = [subprocess.Popen([BIN, "migrate", "--store", self.store], stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE, env=clean_environment()) for _ in range(4)]
+        ends = [(*process.communicate(timeout=LIMIT_S), process.returncode) for process in processes]
+        self.assertEqual([0] * 4, [end[2] for end in ends], ends)
+        self.assertEqual(1, sum(b"created" in end[0] for end in ends), ends)
+        self.init()
+        self.submit()
+        self.assert_one_payment()
+
+    def test_processes_that_init_at_once_apply_the_tables_once(self):
+        line = [BIN, "init", "--store", self.store, "--contracts", self.contracts]
+        processes = [subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                      env=clean_environment()) for _ in range(4)]
+        ends = [(*process.communicate(timeout=LIMIT_S), process.returncode) for process in processes]
+        self.assertEqual([0] * 4, [end[2] for end in ends], ends)
+        self.assertEqual(1, sum(b"sql applied" in end[0] for end in ends), ends)
+
+    def test_a_changed_contract_needs_a_new_version(self):
+        self.init()
+        self.submit()
+        path = self.path("contracts", "create-payment.yaml")
+        write(path, read(path).replace("retain: 400d", "retain: 500d"))
+        for args in (["init", "--store", self.store, "--contracts", self.contracts],
+                     ["contract", "apply", self.contracts, "--store", self.store]):
+            self.refused(*args, says="set `version: 2`")
+        self.refused(*self.command(), stdin=PAYMENT, says="version: 2")
+        doctor = self.ibid("doctor", "--store", self.store, "--contracts", self.contracts, code=8).out
+        self.assertIn("create-payment version 1 was changed", doctor)
+        write(path, read(path).replace("version: 1", "version: 2"))
+        kept = self.ibid("contract", "apply", self.contracts, "--store", self.store).out
+        self.assertIn("create-payment version 2 kept\n", kept)
+        self.assertTrue(self.submit().out.startswith("replayed   201"))
+        lines = self.ibid("contract", "apply", self.contracts, "--store", self.store, "--json").lines
+        self.assertIn({"command": "create-payment", "version": 2}, lines)
+
+    # ---- submit
+
+    def test_a_payment_is_paid_once_replayed_after_and_in_conflict_with_another(self):  # L04 B02 B03 B04 J04
+        self.init()
+        first = self.submit()
+        paid = re.fullmatch(r'executed   201  (\{"id":"(%s)"\})\n' % UUID.pattern, first.out)
+        self.assertTrue(paid, first)
+        again = self.submit()
+        self.assertRegex(again.out, r"\Areplayed   201  %s {12}first executed \d+ s ago\n\Z"
+                         % re.escape(paid.group(1)))
+        conflict = self.submit(PAYMENT.replace("12.50", "12.51"), code=4)
+        self.assertRegex(conflict.out, r"\Aconflict   409  key k-1 was used for another payload; first seen "
+                         r"\d+ s ago, command %s\n\Z" % paid.group(2))
+        self.assert_one_payment()
+        self.assertEqual([("acme", paid.group(2), "A", "B", "EUR")],
+                         self.query("select tenant, id, payer, payee, currency from payment"))
+        self.assertEqual([("CREDIT", "B"), ("DEBIT", "A")],
+                         self.query("select direction, account from ledger_entry order by direction"))
+        self.assertEqual(1, len(set(self.query("select amount from ledger_entry union all select amount "
+                                               "from payment"))))
+        self.assertEqual([("payment", paid.group(2), "PaymentCreated", "1")],
+                         self.query("select aggregatetype, aggregateid, type, version from ibid.event"))
+        self.assertEqual("12.5", self.query("select amount from payment")[0][0].rstrip("0"))
+        payload = json.loads(self.query("select payload from ibid.event")[0][0])
+        self.assertEqual({"from": "A", "to": "B", "amount": 12.5, "currency": "EUR"}, payload)
+        self.assertEqual([("executed",)], self.query("select outcome from ibid.audit"))
+
+    def test_json_gives_one_object(self):  # B03 B04
+        self.init()
+        first = self.submit(PAYMENT, "--json").json
+        self.assertEqual({"decision", "status", "replayed", "body", "command_id", "resource_type",
+                          "resource_id"}, set(first))
+        self.assertEqual(("executed", 201, False), (first["decision"], first["status"], first["replayed"]))
+        self.assertEqual({"id": first["command_id"]}, first["body"])
+        again = self.submit(PAYMENT, "--json").json
+        self.assertGreaterEqual(again.pop("age_ms"), 0)
+        self.assertEqual(dict(first, replayed=True), again)
+        conflict = self.submit(PAYMENT.replace("EUR", "USD"), "--json", code=4).json
+        self.assertEqual(("conflict", 409, False, first["command_id"], "KEY_REUSED"),
+                         tuple(conflict[name] for name in
+                               ("decision", "status", "replayed", "command_id", "reason")))
+
+    def test_rejections_are_stable_and_replayed_byte_for_byte(self):  # L04 B03
+        self.init()
+        for key, payload, reason in (
+                ("same", PAYMENT.replace('"B"', '"A"'), "SAME_ACCOUNT: from and to must differ"),
+                ("zero", PAYMENT.replace("12.50", "0"), "INVALID_PAYLOAD: /amount"),
+                ("minus", PAYMENT.replace("12.50", "-1"), "INVALID_PAYLOAD: /amount"),
+                ("digits", PAYMENT.replace("12.50", "1.234"), "INVALID_PAYLOAD: /amount"),
+                ("text", PAYMENT.replace("12.50", '"abc"'), "INVALID_PAYLOAD: /amount"),
+                ("unknown", PAYMENT.replace("EUR", "XXX"), "INVALID_PAYLOAD: /currency"),
+                ("missing", '{"from":"A"}', "INVALID_PAYLOAD: /"),
+                ("list", "[]", "INVALID_PAYLOAD: ")):
+            with self.subTest(key=key):
+                first = self.submit(payload, key=key, code=3)
+                self.assertTrue(first.out.startswith("rejected   422  " + reason), first)
+                again = self.submit(payload, key=key, code=3)
+                self.assertRegex(again.out, r"\A%s {12}first rejected \d+ s ago\n\Z" %
+                                 re.escape(first.out.rstrip("\n")))
+                objects = [self.submit(payload, "--json", key=key, code=3) for _ in range(2)]
+                bodies = [re.search(r'"body":(.*),"command_id"', answer.out).group(1) for answer in objects]
+                self.assertEqual(bodies[0], bodies[1])
+                self.assertEqual(("rejected", True), (objects[0].json["decision"], objects[0].json["replayed"]))
+        self.submit(PAYMENT, key="same", code=4)
+        for table in ("payment", "ledger_entry", "ibid.event", "ibid.audit"):
+            self.assertEqual(0, self.count(table), table)
+
+    def test_amounts_stay_exact(self):  # A03
+        self.init()
+        amount = "12345678901234567.89"
+        self.submit(PAYMENT.replace("12.50", amount))
+        self.assertEqual([(amount,)], self.query("select amount from payment"))
+        self.submit(PAYMENT.replace("12.50", "12345678901234567.88"), code=4)
+        self.assertIn('"amount":' + amount, self.show("--operation", "create-payment", "--key", "k-1",
+                                                      "--json").out.replace(" ", ""))
+
+    def test_the_same_business_fact_under_a_new_key_is_linked(self):  # B09
+        self.init()
+        payload = PAYMENT.replace("}", ',"note":"R-1"}')
+        first = self.submit(payload, "--json", operation="link-payment").json
+        second = self.submit(payload, operation="link-payment", key="k-2")
+        self.assertRegex(second.out, r"\Alinked     200  ")
+        third = self.submit(payload, "--json", operation="link-payment", key="k-2").json
+        self.assertEqual(("linked", True, first["resource_id"]),
+                         (third["decision"], third["replayed"], third["resource_id"]))
+        self.assertRegex(self.submit(payload, operation="link-payment", key="k-2").out,
+                         r"\Alinked     200  .* first linked \d+ s ago\n")
+        self.assertEqual(1, self.count("payment"))
+
+    def test_a_failed_handler_is_exit_7_and_may_be_sent_again_with_the_same_key(self):  # B07
+        self.init()
+        first = self.submit(operation="break-payment", code=7)
+        self.assertRegex(first.out, r"\Afailed     500  HANDLER_FAILED: \S")
+        again = self.submit(PAYMENT, "--json", operation="break-payment", code=7).json
+        self.assertEqual(("failed", False), (again["decision"], again["replayed"]))
+        self.assertGreater(again["retry_after_ms"], 0)
+        self.assertEqual([("FAILED", "2")], self.query("select state, attempts from ibid.command"))
+        write(self.path("contracts", "break.sql"), "select 201 as status;\n")
+        self.assertRegex(self.submit(operation="break-payment").out, r"\Aexecuted   201  \n")
+
+    def test_one_in_progress_is_exit_5_and_an_unknown_one_exit_6(self):  # B01
+        self.init()
+        self.submit()
+        for state, code in (("IN_PROGRESS", 5), ("UNKNOWN", 6)):
+            self.change("update ibid.command set state = '%s', audit_id = null" % state)
+            answer = self.submit(code=code)
+            self.assertRegex(answer.out, r"\A%s +\d{3}  \S" % state.lower())
+            self.assertEqual(state.lower(), self.submit(PAYMENT, "--json", code=code).json["decision"])
+        self.assertEqual(1, self.count("payment"))
+
+    def test_a_derived_key_needs_no_key_and_refuses_another_one(self):  # A04
+        self.init()
+        payload = PAYMENT
+        self.assertRegex(self.submit(payload, operation="derive-payment", key=None).out, "executed")
+        self.assertRegex(self.submit(payload, operation="derive-payment", key=None).out, "replayed")
+        other = self.submit(payload.replace("12.50", "1"), operation="derive-payment", key=None, code=4)
+        self.assertRegex(other.out, r"\Aconflict   409  the key was used for another payload")
+        self.refused(*self.command("derive-payment", "other"), stdin=payload, says="key")
+        self.assertEqual(1, self.count("payment"))
+
+    def test_bad_keys_names_and_payloads_are_told_and_lose_nothing(self):  # A04
+        self.init()
+        self.refused(*self.command(key=None), stdin=PAYMENT, code=2, says="--key is missing")
+        for key in ("", " ", " k", "k ", "a\nb", "a\x07b", "\x7f", "k" * 256, "ä" * 128, b"\xff\xfe"):
+            with self.subTest(key=key):
+                key = os.fsdecode(key)
+                self.refused(*self.command(key=key), stdin=PAYMENT, says="key")
+        for option in ("tenant", "client", "actor"):
+            for bad in ("x" * 129, " x", "a\x1bb"):
+                line = [part for part in self.command() if option != "tenant" or part not in ("--tenant", "acme")]
+                self.refused(*line, "--%s=%s" % (option, bad), stdin=PAYMENT, says=option)
+        self.refused(*self.command(), "--correlation-id", "a\x01", stdin=PAYMENT, says="correlation")
+        self.refused(*self.command("nothing"), stdin=PAYMENT, says='no contract for operation "nothing"')
+        self.refused(*self.command("callback-payment"), stdin=PAYMENT, says="callback")
+        for payload in ("", "{", '{"a":1,"a":2}', b"\xff", b'{"from":"\x00"}', "[" * 70 + "]" * 70):
+            with self.subTest(payload=payload[:20]):
+                self.refused(*self.command(), stdin=payload, says=r"payload: .*at line \d+, column \d+")
+        self.refused(*self.command(), stdin='"' + "x" * (5 << 20) + '"', says="payload")
+        self.refused(*self.command(), self.dir, says="is a directory")
+        self.refused(*self.command(), "missing.json", says="missing.json")
+        self.assertEqual(0, self.count("ibid.command"))
+        self.submit(key="k" * 255)
+        self.submit(key="ä€😀")
+        self.assertEqual(2, self.count("payment"))
+
+    def test_the_sender_is_the_cli_and_the_operating_system_user(self):  # A02
+        self.init()
+        self.submit(PAYMENT, "--correlation-id", "c-1", "--causation-id", "c-2")
+        user = subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
+        self.assertEqual([("cli", user, "c-1", "c-2")],
+                         self.query("select client, actor, correlation_id, causation_id from ibid.audit"))
+        self.submit(PAYMENT, "--client", "web", "--actor", user)
+        self.assertEqual(2, self.count("payment"))  # the contract's scope is the client
+
+    def test_an_answer_that_nobody_could_read_is_read_by_sending_it_again(self):  # I10
+        self.init()
+        for number, redirect in enumerate((">/dev/full", ">&-")):
+            done = subprocess.run(["sh", "-c", 'exec "$0" "$@" ' + redirect, BIN,
+                                   *self.command(key="k-%d" % number)], input=PAYMENT.encode(),
+                                  stderr=subprocess.PIPE, timeout=LIMIT_S, env=clean_environment())
+            self.assertEqual(1, done.returncode, done)
+            self.assertIn(b"same key", done.stderr)
+            self.assertTrue(self.submit(key="k-%d" % number).out.startswith("replayed   201"))
+        self.assertEqual(2, self.count("payment"))
+        self.check_store()
+
+    def test_closed_descriptors_never_become_the_database(self):
+        self.init()
+        done = subprocess.run(["sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-', BIN, *self.command(), self.file(
+            "p.json", PAYMENT)], timeout=LIMIT_S, env=clean_environment())
+        self.assertEqual(1, done.returncode)
+        self.assertTrue(self.submit().out.startswith("replayed   201"))
+        self.check_store()
+
+    def race(self, payloads, key):
+        """Submit at once from as many processes: each waits for its payload, then all get it."""
+        line = [BIN, *self.command(key=key), "--json"]
+        racers = [subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   env=clean_environment()) for _ in payloads]
+        for racer, payload in zip(racers, payloads):
+            racer.stdin.write(payload.encode())
+            racer.stdin.flush()
+        for racer in racers:
+            racer.stdin.close()
+            racer.stdin = None
+        ends = [Answer(0, *racer.communicate(timeout=LIMIT_S)) for racer in racers]
+        for end, racer in zip(ends, racers):
+            end.code = racer.returncode
+        return ends
+
+    def test_processes_with_one_key_at_once_have_one_effect(self):  # B12
+        self.init()
+        for turn in range(5):
+            ends = self.race([PAYMENT] * 4, "race-%d" % turn)
+            self.assertTrue(all(end.code in (0, 5) for end in ends), ends)
+            told = [(end.json["decision"], end.json["replayed"]) for end in ends]
+            self.assertEqual(1, told.count(("executed", False)), told)
+            self.assertLessEqual(set(told), {("executed", False), ("executed", True), ("in_progress", False)})
+        for table, rows in (("payment", 5), ("ledger_entry", 10), ("ibid.command", 5), ("ibid.event", 5),
+                            ("ibid.audit", 5)):
+            self.assertEqual(rows, self.count(table), table)
+
+    def test_processes_with_one_key_and_different_payloads_have_one_effect(self):  # B04 B12
+        self.init()
+        ends = self.race([PAYMENT.replace("12.50", str(amount)) for amount in (1, 2, 3, 4)], "race")
+        decisions = sorted(end.json["decision"] for end in ends)
+        self.assertEqual(1, decisions.count("executed"), decisions)
+        self.assertLessEqual(set(decisions), {"executed", "conflict", "in_progress"})
+        self.assert_one_payment()
+
+    def test_a_killed_process_leaves_all_or_nothing(self):  # B02
+        self.init()
+        for turn in range(10):
+            racer = subprocess.Popen([BIN, *self.command(key="kill-%d" % turn)], stdin=subprocess.PIPE,
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=clean_environment())
+            racer.stdin.write(PAYMENT.encode())
+            racer.stdin.close()
+            time.sleep(0.003 * turn)
+            racer.send_signal(signal.SIGKILL)
+            racer.wait(LIMIT_S)
+            self.submit(key="kill-%d" % turn)
+        for table, rows in (("payment", 10), ("ledger_entry", 20), ("ibid.event", 10), ("ibid.audit", 10)):
+            self.assertEqual(rows, self.count(table), table)
+
+    # ---- command show, list
+
+    def test_show_tells_the_record_its_events_its_audit_entry_and_its_conflicts(self):  # B04 J04
+        self.init()
+        made = self.submit(PAYMENT, "--json", "--correlation-id", "c-1").json
+        self.submit(PAYMENT.replace("12.50", "1"), code=4)
+        self.submit(PAYMENT.replace("12.50", "1"), code=4)
+        record = self.show(made["command_id"], "--json").json
+        by_key = ["--operation", "create-payment", "--key", "k-1"]
+        self.assertEqual(record, self.show(*by_key, "--json").json)
+        self.assertEqual(record, self.show(*by_key, "--scope", record["scope"], "--json").json)
+        self.assertEqual(
+            (made["command_id"], "acme", "create-payment", '{"client":"cli"}', "k-1", "COMPLETED", 201, 1,
+             {"id": made["command_id"]}, "payment", made["command_id"], 1, 1, False),
+            tuple(record[name] for name in
+                  ("id", "tenant", "operation", "scope", "key", "state", "status", "attempts", "body",
+                   "resource_type", "resource_id", "contract_version", "scheme", "linked")))
+        for name in ("created_at", "finished_at", "expires_at"):
+            self.assertRegex(record[name], r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z\Z")
+        event, = record["events"]
+        self.assertEqual(("PaymentCreated", "payment", made["command_id"], 1, 1, "c-1"),
+                         tuple(event[name] for name in ("type", "aggregate_type", "aggregate_id", "version",
+                                                        "ordinal", "correlation_id")))
+        self.assertEqual(12.5, event["payload"]["amount"])
+        self.assertEqual((record["audit_id"], "executed", "c-1", record["fingerprint"]),
+                         tuple(record["audit"][name] for name in
+                               ("id", "outcome", "correlation_id", "fingerprint")))
+        conflict, = record["conflicts"]
+        self.assertEqual(2, conflict["count"])
+        self.assertNotEqual(record["fingerprint"], conflict["fingerprint"])
+        text = self.show(*by_key).out
+        for part in (made["command_id"], "COMPLETED", "PaymentCreated", "a payment order is accepted",
+                     record["fingerprint"], conflict["fingerprint"], "events (1)", "audit trail (1)",
+                     record["created_at"]):
+            self.assertIn(part, text)
+
+    def test_the_stored_fingerprint_is_the_one_that_is_printed(self):  # A03
+        self.init()
+        made = self.submit(PAYMENT, "--json").json
+        printed = self.ibid("fingerprint", "--contracts", self.contracts, "--tenant", "acme", "--operation",
+                            "create-payment", stdin=PAYMENT).out.strip()
+        self.assertEqual(printed, self.show(made["command_id"], "--json").json["fingerprint"])
+
+    def test_show_refuses_what_is_not_there_and_asks_which_of_two(self):
+        self.init()
+        made = self.submit(PAYMENT, "--json").json
+        show = ["command", "show", "--store", self.store, "--tenant"]
+        self.refused(*show, "other", made["command_id"], says="no such command")
+        self.refused(*show, "acme", str(uuid.uuid4()), says="no such command")
+        self.refused(*show, "acme", "--operation", "create-payment", "--key", "k-2", says="k-2")
+        self.submit(PAYMENT, "--client", "web")
+        answer = self.refused(*show, "acme", "--operation", "create-payment", "--key", "k-1", says="--scope")
+        for scope in ('{"client":"cli"}', '{"client":"web"}'):
+            self.assertIn(scope, answer.err)
+            self.show("--operation", "create-payment", "--key", "k-1", "--scope", scope)
+
+    def test_a_rejection_shows_its_reason_and_no_audit_entry(self):
+        self.init()
+        self.submit(PAYMENT.replace('"B"', '"A"'), code=3)
+        record = self.show("--operation", "create-payment", "--key", "k-1", "--json").json
+        self.assertEqual(("REJECTED", "SAME_ACCOUNT", None, None, [], []),
+                         tuple(record[name] for name in
+                               ("state", "reason", "audit", "audit_id", "events", "conflicts")))
+        self.assertIn("SAME_ACCOUNT: from and to must differ",
+                      self.show("--operation", "create-payment", "--key", "k-1").out)
+
+    def test_list_pages_from_the_newest_and_says_how_to_go_on(self):
+        self.init()
+        self.assertEqual("", self.list().out)
+        for number in range(5):
+            self.submit(key="k-%d" % number)
+        self.assertEqual(["k-4", "k-3", "k-2", "k-1", "k-0"], [row["key"] for row in self.list("--json").lines])
+        seen, more = [], []
+        for _ in range(3):
+            page = self.list("--limit", "2", "--json", *more)
+            seen += [row["key"] for row in page.lines]
+            match = re.search(r"--after (%s)" % UUID.pattern, page.err)
+            more = ["--after", match.group(1)] if match else []
+        self.assertEqual(["k-4", "k-3", "k-2", "k-1", "k-0"], seen)
+        self.assertEqual([], more)
+
+    def test_list_filters_and_aligns(self):
+        self.init()
+        self.submit()
+        self.submit(PAYMENT.replace('"B"', '"A"'), key="ä€-long-key", code=3)
+        self.submit(tenant="other")
+        self.submit(operation="break-payment", code=7)
+        for args, keys in ((["--tenant", "acme", "--operation", "create-payment"], ["ä€-long-key", "k-1"]),
+                           (["--state", "rejected"], ["ä€-long-key"]), (["--state", "FAILED"], ["k-1"]),
+                           (["--state", "in-progress"], []), (["--key", "k-1"], ["k-1"] * 3),
+                           (["--tenant", "other"], ["k-1"]), (["--tenant", "nobody"], []),
+                           (["--tenant", "acme", "--state", "completed", "--key", "k-1"], ["k-1"])):
+            with self.subTest(args=args):
+                self.assertEqual(keys, [row["key"] for row in self.list("--json", *args).lines])
+        lines = self.list().out.splitlines()
+        self.assertEqual(5, len(lines))
+        column = lines[0].index("STATE")
+        self.assertEqual({"COMPLETED", "REJECTED", "FAILED"}, {line[column:].split()[0] for line in lines[1:]})
+        self.assertTrue(all(line[column - 2:column] == "  " for line in lines))
+        self.assertEqual(lines, [line.rstrip() for line in lines])
+
+    # ---- doctor
+
+    def test_doctor_is_content_with_a_good_store(self):
+        self.init()
+        answer = self.ibid("doctor", "--store", self.store, "--contracts", self.contracts)
+        self.assertRegex(answer.out, r"(?m)^ok      contract create-payment version 1$")
+        self.assertNotRegex(answer.out, "(?m)^refuse")
+        for finding in self.ibid("doctor", "--store", self.store, "--json").lines:
+            self.assertEqual({"level", "what", "advice"}, set(finding))
+            self.assertIn(finding["level"], ("ok", "warn"))
+
+    def test_doctor_finds_wrong_contracts_and_a_missing_schema(self):
+        self.ibid("migrate", "--store", self.store)
+        answer = self.ibid("doctor", "--store", self.store, "--contracts", self.contracts)
+        self.assertRegex(answer.out, "(?m)^warn +contract create-payment version 1 is not kept")
+        self.file("contracts/bad.yaml", "command: bad\n")
+        answer = self.ibid("doctor", "--store", self.store, "--contracts", self.contracts, code=8)
+        self.assertRegex(answer.out, r"(?m)^refuse  \S+bad\.yaml")
+
+    # ---- stores that are none
+
+    def every_use(self, store=None):
+        store = store or self.store
+        return (["submit", *self.command(store=store)[1:]], ["command", "list", "--store", store],
+                ["command", "show", "--store", store, "--tenant", "acme", "--operation", "o", "--key", "k"],
+                ["contract", "apply", self.contracts, "--store", store])
+
+    def test_a_store_without_schema_is_exit_1_and_names_the_fix(self):
+        self.make_empty_store()
+        for args in self.every_use():
+            self.refused(*args, stdin=PAYMENT, says="ibid (init|migrate)")
+
+    def test_a_newer_schema_is_refused_and_left_alone(self):
+        self.init()
+        self.submit()
+        self.make_schema_newer()
+        for args in (*self.every_use(), ["migrate", "--store", self.store],
+                     ["init", "--store", self.store, "--contracts", self.contracts]):
+            with self.subTest(args=args):
+                self.refused(*args, stdin=PAYMENT, says="(?i)newer|schema")
+        doctor = self.ibid("doctor", "--store", self.store, code=8)
+        self.assertRegex(doctor.out, "(?m)^refuse ")
+        self.assert_one_payment()
+
+    def test_urls_that_are_none_are_exit_1(self):
+        for store in ("pay.db", "mysql://x/y", "sqlite", "sqlite:", "sqlite:/", "postgres", "postgres:",
+                      "postgres://[::1", "postgres://h:notaport/x", "postgres://h/d?nosuchoption=1", "\x1b[2J",
+                      "sqlite:" + "x" * 5000, "x" * 5000):
+            for args in (["init", "--contracts", self.contracts], ["migrate"], ["command", "list"], ["doctor"],
+                         self.command()[3:]):
+                args = (["submit"] if args[0].startswith("--") else []) + args
+                with self.subTest(store=store[:40], args=args[0]):
+                    self.refused(*args, "--store=" + store, stdin=PAYMENT)
+        self.assertEqual(["contracts"], [name for name in os.listdir(self.dir) if not name.startswith("pay")])
+
+
+class Sqlite(StoreCases, Case):
+    kind = "sqlite"
+
+    def make_store(self):
+        self.db = self.path("pay.db")
+        self.store = "sqlite:" + self.db
+
+    def make_empty_store(self):
+        with contextlib.closing(sqlite3.connect(self.db)) as db:
+            db.execute("create table mine (id text)")
+
+    def make_schema_newer(self):
+        self.change("insert into ibid_schema (version, name, at_us) values (99, 'later', 0)")
+
+    def query(self, sql):
+        with contextlib.closing(sqlite3.connect(self.db)) as db:
+            rows = db.execute(sql.replace("ibid.", "ibid_")).fetchall()
+        return [tuple(str(value) for value in row) for row in rows]
+
+    def change(self, sql):
+        with contextlib.closing(sqlite3.connect(self.db)) as db, db:
+            db.execute(sql.replace("ibid.", "ibid_"))
+
+    def table_exists(self, name):
+        return bool(self.query("select 1 from sqlite_master where name = '%s'" % name))
+
+    def check_store(self):
+        self.assertEqual([("ok",)], self.query("pragma integrity_check"))
+
+    def test_a_missing_file_is_exit_1_and_is_not_created(self):
+        for args in (*self.every_use(), ["doctor", "--store", self.store]):
+            self.refused(*args, stdin=PAYMENT, says=r"pay\.db: no such file.*ibid init")
+            self.assertFalse(os.path.exists(self.db))
+        for args in (["migrate"], ["init", "--contracts", self.contracts]):
+            self.refused(*args, "--store", "sqlite:" + self.path("no", "pay.db"), says="does not exist")
+
+    def test_a_directory_or_a_file_that_is_no_database_is_exit_1_and_untouched(self):
+        self.file("pay.txt", "this is not a database, and it must stay as it is\n" * 100)
+        before = read(self.path("pay.txt"))
+        os.mkfifo(self.path("pay.fifo"))
+        for name, says in (("contracts", "is a directory"), ("pay.txt", "not an SQLite database"), ("pay.fifo", "regular file")):
+            store = "sqlite:" + self.path(name)
+            for args in (*self.every_use(store), ["doctor", "--store", store], ["migrate", "--store", store],
+                         ["init", "--store", store, "--contracts", self.contracts]):
+                with self.subTest(args=args):
+                    self.refused(*args, stdin=PAYMENT, says=says)
+        self.assertEqual(before, read(self.path("pay.txt")))
+
+    def test_a_damaged_database_is_told_and_never_crashes(self):
+        self.init()
+        self.submit()
+        with open(self.db, "rb") as handle:
+            whole = handle.read()
+        for cut in (b"", whole[:50], whole[:4096], whole[:16] + b"\xff" * 84 + whole[100:],
+                    whole[:200] + b"\xa5" * (len(whole) - 200)):
+            for ending in ("-wal", "-shm"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.remove(self.db + ending)
+            with open(self.db, "wb") as handle:
+                handle.write(cut)
+            for args in (["submit", *self.command(key="k-9")[1:]], ["command", "list", "--store", self.store]):
+                answer = self.ibid_any(*args, stdin=PAYMENT)
+                self.assertIn(answer.code, (1, 7), answer)
+                self.assertRegex(answer.err, r"\Aibid: \S")
+
+    def ibid_any(self, *args, stdin=""):
+        done = subprocess.run([BIN, *args], input=stdin.encode(), capture_output=True, timeout=LIMIT_S,
+                              env=clean_environment())
+        return Answer(done.returncode, done.stdout, done.stderr)
+
+    @unittest.skipUnless(os.getuid() == 0, "needs root, to become somebody else")
+    def test_without_permission_it_is_exit_1_and_nothing_is_lost(self):
+        self.init()
+        self.submit()
+        for file_mode, dir_mode in ((0o600, 0o777), (0o644, 0o777), (0o666, 0o755)):
+            os.chmod(self.db, file_mode)
+            os.chmod(self.dir, dir_mode)
+            with self.subTest(file_mode=oct(file_mode), dir_mode=oct(dir_mode)):
+                for args in self.every_use():
+                    self.refused(*args, stdin=PAYMENT, wrap=NOBODY, says="permission")
+                self.refused("migrate", "--store", "sqlite:/root/pay.db", wrap=NOBODY, says="(?i)permission")
+        os.chmod(self.dir, 0o755)
+        self.assertTrue(self.submit().out.startswith("replayed"))
+        self.assert_one_payment()
+
+    @unittest.skipUnless(os.getuid() == 0, "needs root, to mount a small file system")
+    def test_a_full_disk_is_exit_7_and_the_same_key_runs_once_when_there_is_space(self):
+        small = self.path("small")
+        os.mkdir(small)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", small], capture_output=True)
+        if mounted.returncode:
+            self.skipTest("a file system can't be mounted here: %s" % mounted.stderr.decode())
+        self.addCleanup(subprocess.run, ["umount", "-l", small], check=True)
+        self.db = os.path.join(small, "pay.db")
+        self.store = "sqlite:" + self.db
+        self.init()
+        self.submit()
+        filler = os.path.join(small, "filler")
+        with open(filler, "wb", buffering=0) as handle, contextlib.suppress(OSError):
+            while True:
+                handle.write(b"x" * 4096)
+        full = 0
+        for number in range(200):
+            answer = self.ibid_any(*self.command(key="full-%d" % number), stdin=PAYMENT)
+            self.assertIn(answer.code, (0, 7), answer)
+            if answer.code == 7:
+                full += 1
+                self.assertRegex(answer.err, r"\Aibid: .*(?s:.*)same key")
+                self.assertEqual("", answer.out)
+                if full == 3:
+                    break
+        self.assertEqual(3, full)
+        os.remove(filler)
+        for again in range(number + 1):
+            self.assertRegex(self.submit(key="full-%d" % again).out, r"\A(executed|replayed)   201")
+        self.assertTrue(self.submit(key="full-%d" % number).out.startswith("replayed"))
+        rows = number + 2
+        for table, each in (("payment", 1), ("ledger_entry", 2), ("ibid.event", 1), ("ibid.audit", 1)):
+            self.assertEqual(rows * each, self.count(table), table)
+        self.check_store()
+
+    def test_a_database_locked_for_too_long_is_exit_7(self):
+        self.init()
+        with contextlib.closing(sqlite3.connect(self.db, isolation_level=None)) as db:
+            db.execute("begin immediate")
+            self.refused(*self.command(), stdin=PAYMENT, code=7, says="same key")
+            db.execute("rollback")
+        self.submit()
+        self.assert_one_payment()
+
+
+class Postgres(StoreCases, Case):
+    kind = "postgres"
+
+    def setUp(self):
+        if not PG and REQUIRE_PG:
+            self.fail("IBID_TEST_PG is not set, and IBID_TEST_REQUIRE_PG=1 forbids to go on without it")
+        if not PG:
+            self.skipTest("IBID_TEST_PG is not set")
+        super().setUp()
+
+    def psql(self, url, sql):
+        done = subprocess.run(["psql", "-XAtq", "-F", "\x1f", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", sql],
+                              capture_output=True, text=True, timeout=LIMIT_S)
+        self.assertEqual(0, done.returncode, done.stderr)
+        return [tuple(line.split("\x1f")) for line in done.stdout.splitlines()]
+
+    def make_store(self):
+        self.database = "ibid_cli_%s" % uuid.uuid4().hex[:12]
+        self.store = re.sub(r"/[^/]*$", "/" + self.database, PG)
+        self.psql(PG, 'create database "%s"' % self.database)
+        self.addCleanup(self.psql, PG, 'drop database if exists "%s" with (force)' % self.database)
+
+    def make_empty_store(self):
+        pass
+
+    def make_schema_newer(self):
+        self.change("insert into ibid.schema_version (version, name) values (99, 'later')")
+
+    def query(self, sql):
+        return self.psql(self.store, sql)
+
+    def change(self, sql):
+        self.psql(self.store, sql)
+
+    def table_exists(self, name):
+        return bool(self.query("select 1 from pg_tables where tablename = '%s'" % name))
+
+    def check_store(self):
+        self.assertEqual([("1",)], self.query("select 1"))
+
+    def test_a_server_that_can_not_be_reached_is_exit_7_for_submit_and_1_else(self):
+        store = "postgres://u:hush@127.0.0.1:1/x"
+        self.refused(*self.command(store=store), stdin=PAYMENT, code=7, says="same key")
+        for args in (["command", "list"], ["migrate"], ["doctor"], ["init", "--contracts", self.contracts]):
+            answer = self.refused(*args, "--store", store)
+            self.assertNotIn("hush", answer.err)
+
+    def test_an_unknown_database_or_role_is_an_error_that_hides_the_password(self):
+        for store in (re.sub(r"/[^/]*$", "/no_such_database", PG), re.sub(r"//[^@]*@", "//nobody_here:hush@", PG)):
+            for args in (*self.every_use(store), ["migrate", "--store", store], ["doctor", "--store", store]):
+                with self.subTest(args=args):
+                    answer = self.refused(*args, stdin=PAYMENT)
+                    self.assertNotIn("hush", answer.err)
+
+    def test_a_role_without_rights_is_exit_1_and_nothing_is_lost(self):
+        self.init()
+        self.submit()
+        role = "cli_%s" % uuid.uuid4().hex[:12]
+        self.change('create role "%s" login' % role)
+        self.addCleanup(self.psql, PG, 'drop role "%s"' % role)
+        poor = re.sub(r"//[^@]*@", "//%s@" % role, self.store)
+        for args in (*self.every_use(poor), ["migrate", "--store", poor]):
+            with self.subTest(args=args):
+                self.refused(*args, stdin=PAYMENT, says="(?i)permission")
+        self.assert_one_payment()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* proxy.h -- a TCP proxy in a thread, that loses what a network may lose. */
+#ifndef TEST_STORE_PROXY_H
+#define TEST_STORE_PROXY_H
+
+struct proxy;
+
+enum proxy_trick {
+	PROXY_PASS,
+	PROXY_DROP_ANSWER, /* what the client sends next arrives; the answer is dropped, then it closes */
+	PROXY_HANG_UP,     /* what the client sends next arrives; the client is cut off at once */
+	PROXY_CUT,         /* what the client sends next does not arrive: both ends are closed */
+};
+
+struct proxy *proxy_new(int server_port); /* to 127.0.0.1; never NULL: aborts */
+int proxy_port(const struct proxy *proxy);
+void proxy_play(struct proxy *proxy, enum proxy_trick trick); /* once, with whoever sends next */
+/* Round trips so far: Sync messages of PostgreSQL's protocol that clients sent. */
+unsigned proxy_syncs(const struct proxy *proxy);
+void proxy_free(struct proxy *proxy);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The shared suite on PostgreSQL. */
+#include "pg_fixture.h"
+#include "suite.h"
+
+static const char *const sql[SUITE_SQL_COUNT] = {
+    [SUITE_TABLES] =
+        "create table payment (id text primary key, tenant text not null, reference text,\n"
+        "	customer text, state text, amount numeric, note text);\n"
+        "create table child (id text primary key,\n"
+        "	payment text references payment (id) deferrable initially deferred);\n"
+        "create unique index payment_reference on payment (tenant, reference);\n"
+        "create unique index payment_one_active on payment (tenant, customer)\n"
+        "	where state = 'ACTIVE';\n",
+    [SUITE_TABLES_BROKEN] = "create table half (id text);\n"
+                            "create table half (id text);\n",
+    [SUITE_PAY] =
+        "insert into payment (id, tenant, reference, customer, state, amount, note)\n"
+        "values (:command_id, :tenant, :reference, :customer, :state, :decimal, :text);\n"
+        "select ibid.emit('payment', :command_id::text, 'PaymentCreated',\n"
+        "	jsonb_build_object('amount', :decimal));\n"
+        "select 201 as status, jsonb_build_object('id', :command_id) as body,\n"
+        "	'payment' as resource_type, :command_id as resource_id;\n",
+    [SUITE_REJECT] =
+        "insert into payment (id, tenant, reference, customer, state, amount, note)\n"
+        "values (:command_id, :tenant, :reference, :customer, :state, :decimal, :text);\n"
+        "select ibid.reject('SAME_ACCOUNT', 422, 'from and to must differ');\n"
+        "select 201 as status;\n",
+    [SUITE_FAIL] =
+        "insert into payment (id, tenant, reference, customer, state, amount, note)\n"
+        "values (:command_id, :tenant, :reference, :customer, :state, :decimal, :text);\n"
+        "insert into payment (id) values ('no tenant');\n"
+        "select 201 as status;\n",
+    [SUITE_EMIT] =
+        "select ibid.emit('payment', :reference, :type, :json, :version, key => :key);\n"
+        "select 200 as status;\n",
+    [SUITE_ECHO] = "select 200 as status, jsonb_build_object('text', :text,\n"
+                   "	'integer', :integer::text, 'decimal', :decimal::text, 'boolean', :boolean,\n"
+                   "	'date', :date::text, 'instant', to_char(:instant at time zone 'UTC',\n"
+                   "	'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'), 'json', :json, 'uuid', :uuid) as body;\n",
+    [SUITE_NOTHING] = "update payment set note = :text where id = '-';\n",
+    [SUITE_TWO_ROWS] = "select status from (values (1, 200), (2, 202)) as v (n, status) order by n;\n",
+    [SUITE_STRANGE_COLUMN] = "select 200 as status, 1 as colour;\n",
+    [SUITE_NO_STATUS] = "select '{}' as body;\n",
+    [SUITE_FIND] = "select 200 as status, 'payment' as resource_type, id as resource_id\n"
+                   "from payment where reference = :reference;\n",
+    [SUITE_DEFERRED] = "insert into child (id, payment) values (:text, 'missing');\n"
+                       "select 201 as status;\n",
+    [SUITE_COMMIT] = "select 1;\ncommit;\nselect 200 as status;\n",
+    [SUITE_UNKNOWN_PARAM] = "select :nobody as status;\n",
+    [SUITE_EDIT_EVENT] = "update ibid.event set payload = '{}'",
+    [SUITE_DELETE_EVENT] = "delete from ibid.event",
+    [SUITE_EDIT_AUDIT] = "update ibid.audit set fact = ''",
+    [SUITE_DELETE_AUDIT] = "delete from ibid.audit",
+    [SUITE_SCHEMA_NEXT] = "insert into ibid.schema_version (version, name) values (2, 'next')",
+    [SUITE_SCHEMA_NEWER] = "insert into ibid.schema_version (version, name) values (3, 'newer')",
+    [SUITE_COUNT_COMMANDS] = "select count(*) from ibid.command",
+    [SUITE_COUNT_EVENTS] = "select count(*) from ibid.event",
+    [SUITE_COUNT_AUDIT] = "select count(*) from ibid.audit",
+};
+
+static struct store *again(void)
+{
+	return fixture_store(fixture_own_url(), 16, SUITE_BUSY_MS);
+}
+
+static struct store *fresh(void)
+{
+	fixture_database();
+	return again();
+}
+
+int main(void)
+{
+	static const struct suite_backend backend = {fresh, again, fixture_exec, fixture_number, sql};
+	fixture_start();
+	int failed = suite_run("postgres", &backend);
+	fixture_stop();
+	return failed;
+}
