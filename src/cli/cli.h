@@ -22,7 +22,7 @@
 	X(CLI_FOUND, 8, "a check found something")
 
 enum cli_exit {
-#define CLI_EXIT_ENUM(symbol, number, meaning) symbol = number,
+#define CLI_EXIT_ENUM(symbol, number, meaning) symbol = (number),
 	CLI_EXITS(CLI_EXIT_ENUM)
 #undef CLI_EXIT_ENUM
 };

@@ -200,7 +200,7 @@ static const struct cli_command *find_command(size_t count, const char *const *w
 
 static int unknown_command(size_t count, const char *const *words)
 {
-	const char *names[2 * COMMANDS];
+	const char *names[COMMANDS];
 	char given[64] = "";
 	bool group = false;
 	for (size_t i = 0; i < COMMANDS; i++) {

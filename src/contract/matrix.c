@@ -496,8 +496,13 @@ static void write_diagrams(struct str *out, const struct sheet *sheet, enum matr
 			continue;
 		}
 		str_addf(out, "%s\n", row->cells[0].text);
-		for (const char *line = row->cells[1].text; *line; line += strcspn(line, "\n") + 1)
-			str_addf(out, "  %.*s\n", (int)strcspn(line, "\n"), line);
+		for (const char *line = row->cells[1].text; line && *line;) {
+			size_t size = strcspn(line, "\n");
+			str_adds(out, "  ");
+			str_add(out, line, size);
+			str_addc(out, '\n');
+			line += size + (line[size] == '\n');
+		}
 		str_addc(out, '\n');
 	}
 }

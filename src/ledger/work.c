@@ -144,8 +144,8 @@ enum ibid_code ibid_emit(struct ibid_work *work, const struct ibid_event *given)
 {
 	struct ibid_event event = event_of(given);
 	struct ibid_err err = {0};
-	const char *payload;
-	size_t size;
+	const char *payload = NULL;
+	size_t size = 0;
 	if (!event.aggregate_type || !*event.aggregate_type || !event.aggregate_id ||
 	    !*event.aggregate_id || !event.type || !event.payload || event.version < 0)
 		return work_fail(work, IBID_MISUSE,

@@ -36,8 +36,7 @@ static struct tx *inner_of(struct tx *tx)
 	return ((struct fault_tx *)tx)->inner;
 }
 
-/* ---- When and how -----------------------------------------------------------------------------
- */
+/* ---- When and how --------------------------------------------------------------------------- */
 
 /* What this call of a verb has to do. */
 enum act { ACT_NONE, ACT_BEFORE, ACT_AFTER, ACT_KILL_AFTER };
@@ -79,8 +78,7 @@ static enum ibid_code after(enum act what, enum ibid_code code, struct ibid_err 
 		(code) = what_ == ACT_BEFORE ? unavailable(err) : after(what_, (call), (err));             \
 	} while (0)
 
-/* ---- Set-up and endings: passed on --------------------------------------------------------------
- */
+/* ---- Set-up and endings: passed on ---------------------------------------------------------- */
 
 static void fault_close(struct store *store)
 {
@@ -155,8 +153,7 @@ static void fault_rollback(struct tx **tx)
 	ops->rollback(&inner);
 }
 
-/* ---- Verbs that count ---------------------------------------------------------------------------
- */
+/* ---- Verbs that count ----------------------------------------------------------------------- */
 
 static enum ibid_code fault_put_contract(struct store *store, const struct contract_row *row,
                                          struct ibid_err *err)

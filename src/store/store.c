@@ -62,8 +62,7 @@ void store_close(struct store *store)
 		store->ops->close(store);
 }
 
-/* ---- Redaction --------------------------------------------------------------------------------
- */
+/* ---- Redaction ------------------------------------------------------------------------------ */
 
 /* Parameters after the '?': the value of each whose name ends in "password" is covered. */
 static void add_query(struct str *out, const char *query)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pg_fixture.h"
+#include "store/pg_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +20,7 @@ PGconn *fixture_connect(const char *url)
 	PGconn *link = PQconnectdb(url);
 	if (PQstatus(link) != CONNECTION_OK)
 		die("connect", PQerrorMessage(link));
+	PQclear(PQexec(link, "set client_min_messages = error"));
 	return link;
 }
 
@@ -40,7 +41,7 @@ void fixture_start(void)
 	const char *url = getenv("IBID_TEST_PG");
 	if (!url || !*url) {
 		fprintf(stderr, "IBID_TEST_PG is not set: run through tools/with-postgres\n");
-		exit(77);
+		exit(getenv("IBID_TEST_REQUIRE_PG") ? 1 : 77);
 	}
 	snprintf(admin_url, sizeof admin_url, "%s", url);
 	PQconninfoOption *options = PQconninfoParse(url, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* proxy.c -- one thread accepts, one thread per connection forwards. */
-#include "proxy.h"
+#include "store/proxy.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

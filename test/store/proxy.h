@@ -7,7 +7,8 @@ struct proxy;
 
 enum proxy_trick {
 	PROXY_PASS,
-	PROXY_DROP_ANSWER, /* what the client sends next arrives; the answer is dropped, then it closes */
+	PROXY_DROP_ANSWER, /* what the client sends next arrives; the answer is dropped, then it closes
+	                    */
 	PROXY_HANG_UP,     /* what the client sends next arrives; the client is cut off at once */
 	PROXY_CUT,         /* what the client sends next does not arrive: both ends are closed */
 };

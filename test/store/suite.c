@@ -17,22 +17,46 @@
 
 static const struct suite_backend *backend;
 
-/* ---- A bed for one test ------------------------------------------------------------------------ */
+/* ---- A bed for one test --------------------------------------------------------------------- */
 
 enum value {
-	V_TENANT, V_REFERENCE, V_CUSTOMER, V_STATE, V_TEXT, V_TYPE, V_KEY, V_COMMAND_ID, V_UUID, V_NOW,
-	V_INSTANT, V_INTEGER, V_VERSION, V_DECIMAL, V_BOOLEAN, V_DATE, V_JSON, V_COUNT
+	V_TENANT,
+	V_REFERENCE,
+	V_CUSTOMER,
+	V_STATE,
+	V_TEXT,
+	V_TYPE,
+	V_KEY,
+	V_COMMAND_ID,
+	V_UUID,
+	V_NOW,
+	V_INSTANT,
+	V_INTEGER,
+	V_VERSION,
+	V_DECIMAL,
+	V_BOOLEAN,
+	V_DATE,
+	V_JSON,
+	V_COUNT
 };
 
 static const struct param_spec params[V_COUNT] = {
-    [V_TENANT] = {"tenant", PARAM_TEXT},       [V_REFERENCE] = {"reference", PARAM_TEXT},
-    [V_CUSTOMER] = {"customer", PARAM_TEXT},   [V_STATE] = {"state", PARAM_TEXT},
-    [V_TEXT] = {"text", PARAM_TEXT},           [V_TYPE] = {"type", PARAM_TEXT},
-    [V_KEY] = {"key", PARAM_TEXT},             [V_COMMAND_ID] = {"command_id", PARAM_UUID},
-    [V_UUID] = {"uuid", PARAM_UUID},           [V_NOW] = {"now", PARAM_INSTANT},
-    [V_INSTANT] = {"instant", PARAM_INSTANT},  [V_INTEGER] = {"integer", PARAM_INTEGER},
-    [V_VERSION] = {"version", PARAM_INTEGER},  [V_DECIMAL] = {"decimal", PARAM_DECIMAL},
-    [V_BOOLEAN] = {"boolean", PARAM_BOOLEAN},  [V_DATE] = {"date", PARAM_DATE},
+    [V_TENANT] = {"tenant", PARAM_TEXT},
+    [V_REFERENCE] = {"reference", PARAM_TEXT},
+    [V_CUSTOMER] = {"customer", PARAM_TEXT},
+    [V_STATE] = {"state", PARAM_TEXT},
+    [V_TEXT] = {"text", PARAM_TEXT},
+    [V_TYPE] = {"type", PARAM_TEXT},
+    [V_KEY] = {"key", PARAM_TEXT},
+    [V_COMMAND_ID] = {"command_id", PARAM_UUID},
+    [V_UUID] = {"uuid", PARAM_UUID},
+    [V_NOW] = {"now", PARAM_INSTANT},
+    [V_INSTANT] = {"instant", PARAM_INSTANT},
+    [V_INTEGER] = {"integer", PARAM_INTEGER},
+    [V_VERSION] = {"version", PARAM_INTEGER},
+    [V_DECIMAL] = {"decimal", PARAM_DECIMAL},
+    [V_BOOLEAN] = {"boolean", PARAM_BOOLEAN},
+    [V_DATE] = {"date", PARAM_DATE},
     [V_JSON] = {"json", PARAM_JSON},
 };
 
@@ -44,8 +68,7 @@ struct bed {
 	struct script *scripts[SUITE_SQL_COUNT];
 };
 
-enum { NOW_US = 1763200000 }; /* times a million, below */
-static const int64_t now_us = (int64_t)NOW_US * 1000000 + 123456;
+static const int64_t now_us = INT64_C(1763200000123456);
 static const char *const emits[] = {"PaymentCreated", "PaymentVoided"};
 
 static struct bed *bed_of(void **state)
@@ -305,7 +328,7 @@ static void assert_counts(int64_t commands, int64_t events, int64_t audit)
 	assert_int_equal(count(SUITE_COUNT_AUDIT), audit);
 }
 
-/* ---- Scripts of a bed --------------------------------------------------------------------------- */
+/* ---- Scripts of a bed ----------------------------------------------------------------------- */
 
 static const struct script *script_of(struct bed *bed, enum suite_sql sql)
 {
@@ -367,7 +390,7 @@ static const char *canonical(struct bed *bed, const char *json)
 	return text;
 }
 
-/* ---- Set-up ------------------------------------------------------------------------------------- */
+/* ---- Set-up --------------------------------------------------------------------------------- */
 
 static void store_without_schema_is_refused_with_version_zero(void **state)
 {
@@ -452,10 +475,11 @@ static void schema_file_runs_once_and_a_changed_one_is_told(void **state)
 	enum schema_state schema = SCHEMA_APPLIED;
 	check(bed, bed->ops->apply_schema(bed->store, "suite", sql, now_us, &schema, &bed->err));
 	assert_int_equal(schema, SCHEMA_ALREADY);
-	check(bed, bed->ops->apply_schema(bed->store, "suite", "select 1;", now_us, &schema, &bed->err));
+	check(bed,
+	      bed->ops->apply_schema(bed->store, "suite", "select 1;", now_us, &schema, &bed->err));
 	assert_int_equal(schema, SCHEMA_CHANGED);
-	check(bed, bed->ops->apply_schema(bed->store, "other", "create table other (id text);\n", now_us,
-	                                  &schema, &bed->err));
+	check(bed, bed->ops->apply_schema(bed->store, "other", "create table other (id text);\n",
+	                                  now_us, &schema, &bed->err));
 	assert_int_equal(schema, SCHEMA_APPLIED);
 	assert_int_equal(backend->number("select count(*) from other"), 0);
 }
@@ -469,15 +493,15 @@ static void schema_file_that_fails_leaves_nothing_and_may_run_again(void **state
 	                                            &bed->err),
 	                     IBID_OK);
 	assert_int_equal(schema, SCHEMA_ALREADY);
-	check(bed, bed->ops->apply_schema(bed->store, "half.sql", "create table half (id text);", now_us,
-	                                  &schema, &bed->err));
+	check(bed, bed->ops->apply_schema(bed->store, "half.sql", "create table half (id text);",
+	                                  now_us, &schema, &bed->err));
 	assert_int_equal(schema, SCHEMA_APPLIED);
 }
 
 static struct contract_row contract_of(int version, const char *text)
 {
-	return (struct contract_row){"command", "create-payment", version, sha256(text, strlen(text)),
-	                             text,      now_us};
+	return (struct contract_row){
+	    "command", "create-payment", version, sha256(text, strlen(text)), text, now_us};
 }
 
 static void contract_is_kept_once_and_another_text_is_refused(void **state)
@@ -508,7 +532,7 @@ static void contract_that_was_never_kept_is_not_found(void **state)
 	                 IBID_NOT_FOUND);
 }
 
-/* ---- Claims ------------------------------------------------------------------------------------- */
+/* ---- Claims --------------------------------------------------------------------------------- */
 
 static void new_identity_is_free_and_a_completed_one_is_found_whole(void **state) /* B03 */
 {
@@ -543,8 +567,13 @@ static void row_without_optional_parts_comes_back_without_them(void **state)
 static void keys_keep_quotes_unicode_and_length(void **state)
 {
 	static const char *const keys[] = {
-	    "it's; drop table payment --", "\"quoted\" \\ and %s $1 :name ?1",
-	    "\xE2\x82\xAC \xF0\x9F\x92\xB8 e\xCC\x81", " ", "\t\n", "K-1", "k-1",
+	    "it's; drop table payment --",
+	    "\"quoted\" \\ and %s $1 :name ?1",
+	    "\xE2\x82\xAC \xF0\x9F\x92\xB8 e\xCC\x81",
+	    " ",
+	    "\t\n",
+	    "K-1",
+	    "k-1",
 	};
 	struct bed *bed = bed_of(state);
 	char longest[1025];
@@ -577,8 +606,7 @@ static void each_part_of_the_identity_counts(void **state) /* I9 */
 	complete(bed, "k-1", 1);
 	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
 		struct claim got;
-		check(bed,
-		      bed->ops->claim(bed->store, &bed->arena, &others[i], &context, &got, &bed->err));
+		check(bed, bed->ops->claim(bed->store, &bed->arena, &others[i], &context, &got, &bed->err));
 		assert_int_equal(got.kind, CLAIM_FREE);
 		bed->ops->rollback(&got.tx);
 	}
@@ -631,8 +659,8 @@ static void *claim_in_thread(void *user)
 	const struct store_ops *ops = self->store->ops;
 	if (self->start)
 		pthread_barrier_wait(self->start);
-	self->code =
-	    ops->claim(self->store, &self->arena, &identity, &context, &self->claim, &self->err);
+	self->code = ops->claim(self->store, &self->arena, &identity, &context, &self->claim,
+	                        &self->err);
 	if (!self->code && self->claim.kind == CLAIM_FREE && self->work)
 		self->code = complete_quietly(self, ops);
 	if (!self->code)
@@ -699,8 +727,8 @@ static void twenty_claims_at_once_run_one_command(void **state) /* B12 */
 	pthread_barrier_t start;
 	pthread_barrier_init(&start, NULL, TWINS);
 	for (unsigned i = 0; i < TWINS; i++) {
-		twins[i] = (struct claiming){.store = bed->store, .key = "k-1", .n = i + 1, .work = true,
-		                             .start = &start};
+		twins[i] = (struct claiming){
+		    .store = bed->store, .key = "k-1", .n = i + 1, .work = true, .start = &start};
 		pthread_create(&threads[i], NULL, claim_in_thread, &twins[i]);
 	}
 	int ran = 0;
@@ -727,8 +755,8 @@ static void different_commands_at_once_all_run_and_versions_have_no_gap(void **s
 	pthread_barrier_t start;
 	pthread_barrier_init(&start, NULL, WRITERS);
 	for (unsigned i = 0; i < WRITERS; i++) {
-		writers[i] = (struct claiming){.store = bed->store, .key = keys[i], .n = i + 1,
-		                               .work = true, .start = &start};
+		writers[i] = (struct claiming){
+		    .store = bed->store, .key = keys[i], .n = i + 1, .work = true, .start = &start};
 		pthread_create(&threads[i], NULL, claim_in_thread, &writers[i]);
 	}
 	for (int i = 0; i < WRITERS; i++) {
@@ -751,7 +779,7 @@ static void different_commands_at_once_all_run_and_versions_have_no_gap(void **s
 	}
 }
 
-/* ---- Resolving ---------------------------------------------------------------------------------- */
+/* ---- Resolving ------------------------------------------------------------------------------ */
 
 static struct claim resolve(struct bed *bed, const char *key, int64_t wait_us)
 {
@@ -820,7 +848,7 @@ static void resolve_waits_for_the_twin_and_then_finds_its_row(void **state) /* B
 	store_close(other);
 }
 
-/* ---- Writing ------------------------------------------------------------------------------------ */
+/* ---- Writing -------------------------------------------------------------------------------- */
 
 static void rolled_back_transaction_leaves_nothing(void **state) /* B02, C01, I1 */
 {
@@ -962,7 +990,7 @@ static void transaction_that_failed_can_only_be_rolled_back(void **state) /* I1 
 	assert_int_equal(backend->number("select count(*) from payment"), 0);
 }
 
-/* ---- Events ------------------------------------------------------------------------------------- */
+/* ---- Events --------------------------------------------------------------------------------- */
 
 static enum ibid_code put_events(struct bed *bed, const char *key, unsigned n,
                                  const struct event_row *events, size_t events_count,
@@ -1083,7 +1111,7 @@ static void events_and_audit_entries_can_not_be_edited_or_deleted(void **state) 
 	assert_counts(1, 1, 1);
 }
 
-/* ---- Scripts ------------------------------------------------------------------------------------ */
+/* ---- Scripts -------------------------------------------------------------------------------- */
 
 static void script_inserts_emits_and_answers(void **state) /* B02, C01 */
 {
@@ -1412,14 +1440,20 @@ static void script_with_transaction_control_or_unknown_parameter_is_refused(void
 	}
 }
 
-/* ---- Evidence and looking ------------------------------------------------------------------------ */
+/* ---- Evidence and looking
+ * ------------------------------------------------------------------------ */
 
 static void evidence_is_kept_once_and_counted(void **state) /* B04, B18 */
 {
 	struct bed *bed = bed_of(state);
-	struct evidence_row one = {.tenant = "acme", .command_id = make_id(1), .client = "web",
-	                           .actor = "", .fingerprint = sha256("other", 5), .first_us = now_us,
-	                           .last_us = now_us, .count = 1};
+	struct evidence_row one = {.tenant = "acme",
+	                           .command_id = make_id(1),
+	                           .client = "web",
+	                           .actor = "",
+	                           .fingerprint = sha256("other", 5),
+	                           .first_us = now_us,
+	                           .last_us = now_us,
+	                           .count = 1};
 	struct evidence_row later = one, else_ = one, *got;
 	size_t got_count;
 	later.first_us = later.last_us = now_us + 7;
@@ -1468,8 +1502,8 @@ static void command_is_found_by_id_and_by_identity_within_its_tenant(void **stat
 	    IBID_NOT_FOUND);
 }
 
-/* Commands 1 to `n`, keys "k-1" to "k-n"; each third one belongs to tenant "other", each second one is
- * FAILED. */
+/* Commands 1 to `n`, keys "k-1" to "k-n"; each third one belongs to tenant "other", each second one
+ * is FAILED. */
 static void fill(struct bed *bed, unsigned n)
 {
 	for (unsigned i = 1; i <= n; i++) {
@@ -1480,8 +1514,8 @@ static void fill(struct bed *bed, unsigned n)
 		struct claim got;
 		if (i % 3 == 0)
 			row.identity.tenant = context.tenant = "other";
-		check(bed, bed->ops->claim(bed->store, &bed->arena, &row.identity, &context, &got,
-		                           &bed->err));
+		check(bed,
+		      bed->ops->claim(bed->store, &bed->arena, &row.identity, &context, &got, &bed->err));
 		complete_row(bed, &got.tx, &row, NULL);
 	}
 }
@@ -1489,7 +1523,8 @@ static void fill(struct bed *bed, unsigned n)
 static size_t list(struct bed *bed, const struct command_filter *filter, struct command_row **ret)
 {
 	size_t got_count = 0;
-	check(bed, bed->ops->list_commands(bed->store, &bed->arena, filter, ret, &got_count, &bed->err));
+	check(bed,
+	      bed->ops->list_commands(bed->store, &bed->arena, filter, ret, &got_count, &bed->err));
 	return got_count;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The shared suite on PostgreSQL. */
-#include "pg_fixture.h"
-#include "suite.h"
+#include "store/pg_fixture.h"
+#include "store/suite.h"
 
 static const char *const sql[SUITE_SQL_COUNT] = {
     [SUITE_TABLES] =
@@ -14,13 +14,12 @@ static const char *const sql[SUITE_SQL_COUNT] = {
         "	where state = 'ACTIVE';\n",
     [SUITE_TABLES_BROKEN] = "create table half (id text);\n"
                             "create table half (id text);\n",
-    [SUITE_PAY] =
-        "insert into payment (id, tenant, reference, customer, state, amount, note)\n"
-        "values (:command_id, :tenant, :reference, :customer, :state, :decimal, :text);\n"
-        "select ibid.emit('payment', :command_id::text, 'PaymentCreated',\n"
-        "	jsonb_build_object('amount', :decimal));\n"
-        "select 201 as status, jsonb_build_object('id', :command_id) as body,\n"
-        "	'payment' as resource_type, :command_id as resource_id;\n",
+    [SUITE_PAY] = "insert into payment (id, tenant, reference, customer, state, amount, note)\n"
+                  "values (:command_id, :tenant, :reference, :customer, :state, :decimal, :text);\n"
+                  "select ibid.emit('payment', :command_id::text, 'PaymentCreated',\n"
+                  "	jsonb_build_object('amount', :decimal));\n"
+                  "select 201 as status, jsonb_build_object('id', :command_id) as body,\n"
+                  "	'payment' as resource_type, :command_id as resource_id;\n",
     [SUITE_REJECT] =
         "insert into payment (id, tenant, reference, customer, state, amount, note)\n"
         "values (:command_id, :tenant, :reference, :customer, :state, :decimal, :text);\n"
@@ -31,15 +30,16 @@ static const char *const sql[SUITE_SQL_COUNT] = {
         "values (:command_id, :tenant, :reference, :customer, :state, :decimal, :text);\n"
         "insert into payment (id) values ('no tenant');\n"
         "select 201 as status;\n",
-    [SUITE_EMIT] =
-        "select ibid.emit('payment', :reference, :type, :json, :version, key => :key);\n"
-        "select 200 as status;\n",
-    [SUITE_ECHO] = "select 200 as status, jsonb_build_object('text', :text,\n"
-                   "	'integer', :integer::text, 'decimal', :decimal::text, 'boolean', :boolean,\n"
-                   "	'date', :date::text, 'instant', to_char(:instant at time zone 'UTC',\n"
-                   "	'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'), 'json', :json, 'uuid', :uuid) as body;\n",
+    [SUITE_EMIT] = "select ibid.emit('payment', :reference, :type, :json, :version, key => :key);\n"
+                   "select 200 as status;\n",
+    [SUITE_ECHO] =
+        "select 200 as status, jsonb_build_object('text', :text,\n"
+        "	'integer', :integer::text, 'decimal', :decimal::text, 'boolean', :boolean::text,\n"
+        "	'date', :date::text, 'instant', to_char(:instant at time zone 'UTC',\n"
+        "	'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'), 'json', :json, 'uuid', :uuid) as body;\n",
     [SUITE_NOTHING] = "update payment set note = :text where id = '-';\n",
-    [SUITE_TWO_ROWS] = "select status from (values (1, 200), (2, 202)) as v (n, status) order by n;\n",
+    [SUITE_TWO_ROWS] =
+        "select status from (values (1, 200), (2, 202)) as v (n, status) order by n;\n",
     [SUITE_STRANGE_COLUMN] = "select 200 as status, 1 as colour;\n",
     [SUITE_NO_STATUS] = "select '{}' as body;\n",
     [SUITE_FIND] = "select 200 as status, 'payment' as resource_type, id as resource_id\n"

@@ -106,10 +106,11 @@ enum ibid_code pg_claim(struct store *base, struct arena *arena, const struct id
 /* ---- Resolve ----------------------------------------------------------------------------------
  */
 
-enum { RESOLVE_BEGIN, RESOLVE_WAIT, RESOLVE_LOCK, RESOLVE_FIND, RESOLVE_COUNT };
+enum { RESOLVE_BEGIN, RESOLVE_WAIT, RESOLVE_LOCK, RESOLVE_FIND, RESOLVE_ROLLBACK, RESOLVE_COUNT };
 enum { RETRY_PAUSE_US = 50000, CONNECT_SECONDS_MAX = 10 };
 
-/* One look on one connection, which is closed afterwards: that rolls back. */
+/* One look on one connection, which is closed afterwards. It rolls back before it is: the server takes
+ * its time to notice a closed connection, and would hold the lock against the next claim. */
 static enum ibid_code look(struct pg_conn *conn, struct arena *arena,
                            const struct identity *identity, int64_t wait_us, struct claim *ret,
                            struct ibid_err *err)
@@ -123,6 +124,7 @@ static enum ibid_code look(struct pg_conn *conn, struct arena *arena,
 	    [RESOLVE_WAIT] = PG_CALL(RESOLVE_WAIT, .values = wait),
 	    [RESOLVE_LOCK] = PG_CALL(RESOLVE_LOCK, .values = lock),
 	    [RESOLVE_FIND] = PG_CALL(CLAIM_FIND, .values = find),
+	    [RESOLVE_ROLLBACK] = PG_CALL(ROLLBACK),
 	};
 	struct pg_trip trip;
 	struct claim claim = {.kind = CLAIM_FREE};

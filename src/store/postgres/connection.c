@@ -43,9 +43,15 @@ static bool url_is_valid(const char *url)
 {
 	char *message = NULL;
 	PQconninfoOption *options = PQconninfoParse(url, &message);
+	bool valid = options;
+	/* libpq looks at ports only when it connects, and says the same as for a server that is away. */
+	for (const PQconninfoOption *option = options; option && option->keyword; option++) {
+		if (strcmp(option->keyword, "port") == 0 && option->val)
+			valid = strspn(option->val, "0123456789,") == strlen(option->val);
+	}
 	PQconninfoFree(options);
 	PQfreemem(message);
-	return options != NULL;
+	return valid;
 }
 
 enum ibid_code pg_url_read(const char *url, char **ret_url, bool *ret_unnamed, struct ibid_err *err)

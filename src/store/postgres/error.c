@@ -191,7 +191,7 @@ enum ibid_code pg_error_outcome(struct pg_conn *conn, const PGresult *result, st
 	if (!*field(result, PG_DIAG_SQLSTATE))
 		return say_lost(conn, err);
 	enum ibid_code code = common_code(conn, result);
-	if (code == IBID_OK || (code == IBID_LIMIT && !in_our_schema(result)))
+	if (code == IBID_OK)
 		code = IBID_FAILED;
 	say(err, code, result);
 	if (code == IBID_FAILED)

@@ -122,10 +122,8 @@ static enum ibid_code read_answer(struct arena *arena, const PGresult *result, s
 {
 	struct outcome outcome = {0};
 	int row = PQntuples(result) - 1;
-	if (row < 0) {
-		*ret = outcome;
+	if (row < 0)
 		return IBID_OK;
-	}
 	if (PQfnumber(result, "status") < 0)
 		return err_set(err, IBID_FAILED, "the answer has no column status");
 	for (int column = 0; column < PQnfields(result); column++) {
@@ -183,14 +181,18 @@ static enum ibid_code run_failed(struct pg_tx *tx, struct arena *arena, const st
 	tx->conn->broken |= pg_error_is_fatal(tx->conn, result);
 	if (at < queued || tx->conn->broken)
 		return code;
+	if (code == IBID_LIMIT) { /* of the handler's tables, not of ours */
+		err->code = IBID_FAILED;
+		err->next = err_next_of(IBID_FAILED);
+	}
 	const struct script_statement *part = &script->parts.items[at - queued];
 	return place(arena, script, part->line + pg_error_line(result, part->sql), ret, err);
 }
 
-enum ibid_code pg_run_script(struct tx *base, struct arena *arena, const struct script *script,
-                             const char *const *values, struct outcome *ret, struct ibid_err *err)
+static enum ibid_code run_script(struct pg_tx *tx, struct arena *arena, const struct script *script,
+                                 const char *const *values, struct outcome *ret,
+                                 struct ibid_err *err)
 {
-	struct pg_tx *tx = pg_tx_of(base);
 	size_t count, last = script->parts.count - 1;
 	struct pg_trip trip;
 	enum ibid_code code;
@@ -203,11 +205,19 @@ enum ibid_code pg_run_script(struct tx *base, struct arena *arena, const struct 
 	}
 	tx->queue_count = 0;
 	code = read_answer(arena, calls[count - 1].result, ret, err);
-	if (code == IBID_FAILED) {
-		*ret = (struct outcome){0};
+	if (code == IBID_FAILED)
 		place(arena, script, script->parts.items[last].line, ret, err);
-	}
 out:
 	pg_release(calls, count);
 	return code;
+}
+
+enum ibid_code pg_run_script(struct tx *base, struct arena *arena, const struct script *script,
+                             const char *const *values, struct outcome *ret, struct ibid_err *err)
+{
+	struct pg_tx *tx = pg_tx_of(base);
+	struct outcome outcome = {0};
+	enum ibid_code code = run_script(tx, arena, script, values, &outcome, err);
+	*ret = outcome;
+	return code ? pg_tx_doom(tx, err, &outcome) : IBID_OK;
 }

@@ -172,8 +172,8 @@ enum ibid_code pg_get_command(struct store *store, struct arena *arena, const ch
                               struct command_row *ret, struct ibid_err *err)
 {
 	const char *values[4] = {tenant};
-	void *rows;
-	size_t count;
+	void *rows = NULL;
+	size_t count = 0;
 	struct pg_call call = PG_CALL(COMMAND_GET, .values = values);
 	if (id) {
 		call = PG_CALL(COMMAND_GET_ID, .values = values);

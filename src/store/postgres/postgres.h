@@ -215,7 +215,10 @@ struct pg_tx {
 	struct pg_call *queue;
 	size_t queue_count, queue_room;
 	bool lent;
-	bool misused; /* came back from the handler with another transaction, or none */
+	bool audited; /* has its audit entry */
+	/* Once a verb has failed, commit says the same and commits nothing. */
+	struct ibid_err doom; /* code IBID_OK: not doomed */
+	struct outcome doom_outcome;
 };
 
 static inline struct pg_store *pg_store_of(struct store *store)
@@ -231,6 +234,10 @@ static inline struct pg_tx *pg_tx_of(struct tx *tx)
 IBID_CHECK enum ibid_code pg_tx_new(struct pg_store *store, struct pg_conn *conn,
                                     const struct uuid *command_id, struct pg_tx **ret,
                                     struct ibid_err *err);
+/* Remember what failed, in the transaction's own memory; returns the code. `outcome` may be NULL.
+ */
+enum ibid_code pg_tx_doom(struct pg_tx *tx, const struct ibid_err *err,
+                          const struct outcome *outcome);
 IBID_CHECK enum ibid_code pg_tx_queue(struct pg_tx *tx, struct pg_call call, struct ibid_err *err);
 void *pg_lend(struct tx *tx, bool lent);
 enum ibid_code pg_commit(struct tx **tx, struct arena *arena, struct outcome *ret,

@@ -15,8 +15,10 @@ static enum ibid_code queue(struct pg_tx *tx, enum pg_statement_name name, const
 	const char **copies = arena_array(&tx->arena, count, sizeof *copies);
 	for (size_t i = 0; copies && i < count; i++)
 		copies[i] = arena_strdup(&tx->arena, values[i]);
-	if (tx->arena.failed)
-		return err_set(err, IBID_NOMEM, "out of memory");
+	if (tx->arena.failed) {
+		err_set(err, IBID_NOMEM, "out of memory");
+		return pg_tx_doom(tx, err, NULL);
+	}
 	return pg_tx_queue(tx, (struct pg_call){.statement = statement, .values = copies}, err);
 }
 
@@ -46,6 +48,13 @@ enum ibid_code pg_put_audit(struct tx *base, const struct audit_row *audit, stru
 {
 	struct pg_tx *tx = pg_tx_of(base);
 	struct arena *arena = &tx->arena;
+	/* No index can say it: a unique one on a partitioned table would have to contain the entry's
+	 * id. */
+	if (tx->audited) {
+		err_set(err, IBID_MISUSE, "a command has one audit entry");
+		return pg_tx_doom(tx, err, NULL);
+	}
+	tx->audited = true;
 	const char *values[] = {
 	    audit->tenant,
 	    pg_uuid(arena, &audit->id),

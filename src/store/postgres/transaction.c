@@ -33,6 +33,27 @@ static void tx_free(struct pg_tx *tx)
 	free(tx);
 }
 
+static struct outcome copy_outcome(struct arena *arena, const struct outcome *outcome)
+{
+	return (struct outcome){
+	    .status = outcome->status,
+	    .reason = arena_strdup(arena, outcome->reason),
+	    .text = arena_strdup(arena, outcome->text),
+	    .unique = arena_strdup(arena, outcome->unique),
+	};
+}
+
+enum ibid_code pg_tx_doom(struct pg_tx *tx, const struct ibid_err *err,
+                          const struct outcome *outcome)
+{
+	if (tx->doom.code)
+		return err->code; /* the first reason is the reason */
+	tx->doom = *err;
+	if (outcome)
+		tx->doom_outcome = copy_outcome(&tx->arena, outcome);
+	return err->code;
+}
+
 enum ibid_code pg_tx_queue(struct pg_tx *tx, struct pg_call call, struct ibid_err *err)
 {
 	if (tx->queue_count == tx->queue_room) {
@@ -45,8 +66,10 @@ enum ibid_code pg_tx_queue(struct pg_tx *tx, struct pg_call call, struct ibid_er
 			tx->queue_room = room;
 		}
 	}
-	if (tx->arena.failed)
-		return err_set(err, IBID_NOMEM, "out of memory");
+	if (tx->arena.failed) {
+		err_set(err, IBID_NOMEM, "out of memory");
+		return pg_tx_doom(tx, err, NULL);
+	}
 	tx->queue[tx->queue_count++] = call;
 	return IBID_OK;
 }
@@ -69,7 +92,11 @@ static void take_back(struct pg_tx *tx)
 		tx->conn->broken = true;
 		return; /* lost, which is not the handler's fault */
 	}
-	tx->misused |= tx->conn->broken || (status != PQTRANS_INTRANS && status != PQTRANS_INERROR);
+	if (tx->conn->broken || (status != PQTRANS_INTRANS && status != PQTRANS_INERROR)) {
+		struct ibid_err err;
+		err_set(&err, IBID_MISUSE, "the handler ended the transaction");
+		(void)pg_tx_doom(tx, &err, NULL);
+	}
 }
 
 void *pg_lend(struct tx *base, bool lent)
@@ -144,10 +171,13 @@ enum ibid_code pg_commit(struct tx **base, struct arena *arena, struct outcome *
 	enum ibid_code code;
 	*base = NULL;
 	(void)pg_lend(&tx->base, false);
-	if (tx->misused)
-		code = err_set(err, IBID_MISUSE, "the handler ended the transaction");
-	else
+	if (tx->doom.code) {
+		*err = tx->doom;
+		*ret = copy_outcome(arena, &tx->doom_outcome);
+		code = err->code;
+	} else {
 		code = commit(tx, arena, ret, err);
+	}
 	tx_free(tx);
 	return code;
 }

@@ -6,8 +6,7 @@
  * row does not change any more. */
 #include "store/sqlite/lite.h"
 
-/* ---- Claim ------------------------------------------------------------------------------------
- */
+/* ---- Claim ---------------------------------------------------------------------------------- */
 
 /* IBID_NOT_FOUND without a text when there is none. */
 static enum ibid_code look(struct lite_store *store, struct arena *arena,
@@ -64,8 +63,7 @@ enum ibid_code lite_claim(struct store *base, struct arena *arena, const struct 
 	return code;
 }
 
-/* ---- Resolve ----------------------------------------------------------------------------------
- */
+/* ---- Resolve -------------------------------------------------------------------------------- */
 
 /* A commit that failed while it was written may have left complete frames behind the end of the
  * WAL: invisible now, but recovery after a crash would take them for committed. One more committed

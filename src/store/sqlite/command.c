@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-/* ---- Reading ----------------------------------------------------------------------------------
- */
+/* ---- Reading -------------------------------------------------------------------------------- */
 
 static enum ibid_code read_row(struct lite_run *run, struct arena *arena, struct command_row *ret,
                                struct ibid_err *err)
@@ -143,8 +142,7 @@ enum ibid_code lite_list_commands(struct store *base, struct arena *arena,
 	return code;
 }
 
-/* ---- Writing ----------------------------------------------------------------------------------
- */
+/* ---- Writing -------------------------------------------------------------------------------- */
 
 static void bind_row(struct lite_run *run, const struct command_row *row)
 {

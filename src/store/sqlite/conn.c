@@ -4,10 +4,11 @@
 #include "store/sqlite/functions.h"
 #include "store/sqlite/run_script.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Who may do what ------------------------------------------------------------------------- */
+/* ---- Who may do what ------------------------------------------------------------------------ */
 
 static bool reserved(const char *name)
 {
@@ -68,8 +69,7 @@ static int note_wal(void *user, sqlite3 *db, const char *database, int pages)
 	return SQLITE_OK;
 }
 
-/* ---- Opening and closing ----------------------------------------------------------------------
- */
+/* ---- Opening and closing -------------------------------------------------------------------- */
 
 static int run_pragma(struct lite_conn *conn, enum lite_sql sql)
 {
@@ -157,8 +157,7 @@ enum ibid_code lite_conn_statement(struct lite_conn *conn, enum lite_sql sql, sq
 	return IBID_OK;
 }
 
-/* ---- What errors mean -------------------------------------------------------------------------
- */
+/* ---- What errors mean ----------------------------------------------------------------------- */
 
 enum ibid_code lite_code_of(int rc)
 {
@@ -188,10 +187,33 @@ static enum ibid_code fail_ours(struct lite_conn *conn, struct ibid_err *err)
 	return err_set(err, IBID_INTERNAL, "%s: %s", conn->path, message);
 }
 
+static enum ibid_code fail_open(struct lite_conn *conn, struct ibid_err *err)
+{
+	int number = conn->db ? sqlite3_system_errno(conn->db) : 0;
+	switch (number) {
+	case ENOENT:
+		return err_set(err, IBID_NOT_FOUND, "%s: no such file; create the store with ibid init",
+		               conn->path);
+	case EACCES:
+	case EPERM:
+	case EROFS:
+		return err_set(err, IBID_DENIED,
+		               "%s, or its -wal or -shm file: no permission; check owner and mode of the "
+		               "files and the directory",
+		               conn->path);
+	default:
+		return err_set(err, IBID_IO, "%s, or its -wal or -shm file, can't be opened (%s)",
+		               conn->path, number ? strerror(number) : "unknown cause");
+	}
+}
+
 enum ibid_code lite_fail(struct lite_conn *conn, int rc, struct ibid_err *err)
 {
 	const char *message = conn->db ? sqlite3_errmsg(conn->db) : sqlite3_errstr(rc);
 	enum ibid_code code = lite_code_of(rc);
+	/* Growing the shared-memory file reports a full disk as an I/O error. */
+	if ((rc & 0xff) == SQLITE_IOERR && conn->db && sqlite3_system_errno(conn->db) == ENOSPC)
+		return err_set(err, IBID_FULL, "%s: no space left on its disk; free some", conn->path);
 	switch (rc & 0xff) {
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
@@ -205,11 +227,7 @@ enum ibid_code lite_fail(struct lite_conn *conn, int rc, struct ibid_err *err)
 		               "%s: no permission to write (%s); check owner and mode of the "
 		               "file, its -wal and -shm, and the directory",
 		               conn->path, message);
-	case SQLITE_CANTOPEN:
-		return err_set(err, code,
-		               "%s, or its -wal or -shm file, can't be opened (%s); check that "
-		               "the directory is writable",
-		               conn->path, message);
+	case SQLITE_CANTOPEN: return fail_open(conn, err);
 	case SQLITE_NOTADB:
 		return err_set(err, code, "%s is not an SQLite database (or is encrypted)", conn->path);
 	case SQLITE_CORRUPT:

@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { FLAGS = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS };
 
@@ -86,30 +87,34 @@ static void two_arguments(sqlite3_context *context, int count, sqlite3_value **v
 		answer(context, result);
 }
 
-/* ---- decimal_sum: like sum, also as a window function ------------------------------------------
- */
+/* ---- decimal_sum: like sum, also as a window function --------------------------------------- */
 
 struct sum {
 	struct decimal total;
 	int64_t count; /* of values that are not NULL */
 };
 
+/* SQLite's memory is aligned to 8 bytes, a 128-bit integer wants 16: the sum is copied in and out.
+ */
 static void sum_by(sqlite3_context *context, sqlite3_value *value, int64_t sign)
 {
-	struct sum *sum = sqlite3_aggregate_context(context, sizeof *sum);
+	void *kept = sqlite3_aggregate_context(context, sizeof(struct sum));
 	struct decimal number;
+	struct sum sum;
 	struct ibid_err err;
-	if (!sum) {
+	if (!kept) {
 		sqlite3_result_error_nomem(context);
 		return;
 	}
 	if (sqlite3_value_type(value) == SQLITE_NULL ||
 	    !read_argument(context, "decimal_sum", value, &number))
 		return;
+	memcpy(&sum, kept, sizeof sum);
 	number.units *= sign;
-	if (decimal_add(sum->total, number, &sum->total, &err))
+	if (decimal_add(sum.total, number, &sum.total, &err))
 		fail(context, "decimal_sum", err.text);
-	sum->count += sign;
+	sum.count += sign;
+	memcpy(kept, &sum, sizeof sum);
 }
 
 static void sum_step(sqlite3_context *context, int count, sqlite3_value **values)
@@ -126,9 +131,12 @@ static void sum_inverse(sqlite3_context *context, int count, sqlite3_value **val
 
 static void sum_value(sqlite3_context *context)
 {
-	const struct sum *sum = sqlite3_aggregate_context(context, 0);
-	if (sum && sum->count)
-		answer(context, sum->total);
+	const void *kept = sqlite3_aggregate_context(context, 0);
+	struct sum sum = {.count = 0};
+	if (kept)
+		memcpy(&sum, kept, sizeof sum);
+	if (sum.count)
+		answer(context, sum.total);
 }
 
 int lite_functions_register(sqlite3 *db)

@@ -139,8 +139,9 @@ static enum ibid_code wal_size(const struct visit *visit, struct ibid_err *err)
 
 enum ibid_code lite_doctor(struct store *base, finding_fn *fn, void *user, struct ibid_err *err)
 {
+	/* A connection learns of another's journal mode when it reads: schema comes first. */
 	static enum ibid_code (*const checks[])(const struct visit *, struct ibid_err *) = {
-	    library, journal_mode, settings, schema, damage, disk, wal_size,
+	    library, schema, journal_mode, settings, damage, disk, wal_size,
 	};
 	struct visit visit = {.store = lite_of(base), .fn = fn, .user = user};
 	enum ibid_code code = lite_reader_take(visit.store, &visit.conn, err);

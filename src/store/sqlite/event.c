@@ -8,8 +8,7 @@
 
 enum { KEY_DEFAULT_SIZE = UUID_TEXT_SIZE + 12 };
 
-/* ---- Writing ----------------------------------------------------------------------------------
- */
+/* ---- Writing -------------------------------------------------------------------------------- */
 
 static enum ibid_code next_version(struct lite_tx *tx, const struct event_row *event, int64_t *ret,
                                    struct ibid_err *err)
@@ -103,8 +102,7 @@ enum ibid_code lite_put_event(struct tx *base, const struct event_row *event, st
 	return code;
 }
 
-/* ---- Reading ----------------------------------------------------------------------------------
- */
+/* ---- Reading -------------------------------------------------------------------------------- */
 
 static void read_row(struct lite_run *run, struct arena *arena, struct event_row *ret)
 {

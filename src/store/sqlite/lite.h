@@ -18,7 +18,7 @@
 
 enum { LITE_READERS_DEFAULT = 4, LITE_BUSY_MS_DEFAULT = 5000 };
 
-/* ---- The pool of readers: pool.c ---- */
+/* ---- The pool of readers: pool.c ------------------------------------------------------------ */
 
 struct lite_pool {
 	pthread_mutex_t lock;
@@ -42,8 +42,10 @@ struct lite_store {
 	pthread_mutex_t running_lock;
 	const struct identity *running; /* the command in the gate; NULL: none, or not a command */
 
-	pthread_mutex_t checkpoint_lock;
+	pthread_mutex_t checkpoint_lock; /* guards the next two */
 	struct lite_conn *checkpointer;
+	int left_at; /* pages of the WAL when a checkpoint could not move all; 0: it did */
+
 	_Atomic int wal_pages;    /* after the last commit of this process */
 	_Atomic uint64_t scripts; /* made so far: their ids */
 };
@@ -78,7 +80,7 @@ IBID_CHECK enum ibid_code lite_reader_take(struct lite_store *store, struct lite
                                            struct ibid_err *err);
 void lite_reader_give(struct lite_store *store, struct lite_conn *conn); /* takes NULL */
 
-/* ---- The writer: writer.c ---- */
+/* ---- The writer: writer.c ------------------------------------------------------------------- */
 
 /* Enter the gate and begin, waiting at most `wait_us` for both together: IBID_BUSY. */
 IBID_CHECK enum ibid_code lite_write_begin(struct lite_store *store, int64_t wait_us,
@@ -96,7 +98,7 @@ int64_t lite_wait_us(const struct lite_store *store);
 /* Does a command of this identity hold the gate now? */
 bool lite_runs(struct lite_store *store, const struct identity *identity);
 
-/* ---- Transactions: tx.c ---- */
+/* ---- Transactions: tx.c --------------------------------------------------------------------- */
 
 IBID_CHECK enum ibid_code lite_tx_open(struct lite_store *store, const struct identity *identity,
                                        const struct work_context *context, struct lite_tx **ret,
@@ -120,14 +122,14 @@ enum ibid_code lite_tx_reject(struct lite_tx *tx, const char *reason, int status
 enum ibid_code lite_tx_doom(const struct lite_tx *tx, struct arena *arena, struct outcome *ret,
                             struct ibid_err *err);
 
-/* ---- Checkpoints: checkpoint.c ---- */
+/* ---- Checkpoints: checkpoint.c -------------------------------------------------------------- */
 
 /* Move the WAL into the file when it has grown; does nothing while another thread does. */
 void lite_checkpoint_when_due(struct lite_store *store);
 /* Move all of it now, so that what is in the WAL is in the file and on disk. */
 IBID_CHECK enum ibid_code lite_checkpoint(struct lite_store *store, struct ibid_err *err);
 
-/* ---- Verbs, by concept ---- */
+/* ---- Verbs, by concept ---------------------------------------------------------------------- */
 
 /* schema.c */
 enum ibid_code lite_migrate(struct store *, int *ret_from, int *ret_to, struct ibid_err *);
@@ -192,7 +194,7 @@ enum ibid_code lite_list_evidence(struct store *, struct arena *, const char *te
 /* doctor.c */
 enum ibid_code lite_doctor(struct store *, finding_fn *, void *user, struct ibid_err *);
 
-/* ---- Reading many rows: rows.c ---- */
+/* ---- Reading many rows: rows.c -------------------------------------------------------------- */
 
 /* A growing array in an arena. */
 struct lite_rows {

@@ -32,8 +32,7 @@ struct lite_prepared {
 	sqlite3_stmt *items[]; /* NULL: not reached yet */
 };
 
-/* ---- Making -----------------------------------------------------------------------------------
- */
+/* ---- Making --------------------------------------------------------------------------------- */
 
 static struct script *script_new(struct lite_store *store, const char *file,
                                  const struct param_spec *params, size_t count)
@@ -120,8 +119,7 @@ void lite_free_script(struct store *base, struct script *script)
 	script_free(script);
 }
 
-/* ---- Preparing --------------------------------------------------------------------------------
- */
+/* ---- Preparing ------------------------------------------------------------------------------ */
 
 static struct lite_prepared *prepared_of(struct lite_conn *conn, const struct script *script)
 {
@@ -141,8 +139,7 @@ static struct lite_prepared *prepared_of(struct lite_conn *conn, const struct sc
 	return prepared;
 }
 
-/* ---- Parameters -------------------------------------------------------------------------------
- */
+/* ---- Parameters ----------------------------------------------------------------------------- */
 
 static const char *const *value_of(const struct script *script, const char *const *values,
                                    const char *name, enum param_type *ret_type)
@@ -200,8 +197,7 @@ static enum ibid_code bind_all(sqlite3_stmt *stmt, const struct script *script,
 	return IBID_OK;
 }
 
-/* ---- The answer -------------------------------------------------------------------------------
- */
+/* ---- The answer ----------------------------------------------------------------------------- */
 
 enum { ANSWER_STATUS, ANSWER_BODY, ANSWER_RESOURCE_TYPE, ANSWER_RESOURCE_ID, ANSWER_COLUMNS };
 
@@ -289,8 +285,7 @@ static enum ibid_code answer_read(const struct answer *answer, struct arena *are
 	return code;
 }
 
-/* ---- Running ----------------------------------------------------------------------------------
- */
+/* ---- Running -------------------------------------------------------------------------------- */
 
 static enum ibid_code duplicate(struct lite_tx *tx, const char *message, struct ibid_err *err)
 {

@@ -6,8 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* ---- Journal mode -----------------------------------------------------------------------------
- */
+/* ---- Journal mode --------------------------------------------------------------------------- */
 
 static enum ibid_code try_wal(struct lite_conn *conn, bool *ret_wal, struct ibid_err *err)
 {
@@ -43,8 +42,7 @@ enum ibid_code lite_use_wal(struct lite_store *store, struct ibid_err *err)
 	return code;
 }
 
-/* ---- Our schema -------------------------------------------------------------------------------
- */
+/* ---- Our schema ----------------------------------------------------------------------------- */
 
 enum ibid_code lite_schema_version(struct lite_conn *conn, int *ret, struct ibid_err *err)
 {
@@ -135,8 +133,7 @@ enum ibid_code lite_check_schema(struct store *base, int *ret_version, struct ib
 	return version > STORE_SCHEMA + 1 ? too_new(store, version, err) : IBID_OK;
 }
 
-/* ---- The user's schema ------------------------------------------------------------------------
- */
+/* ---- The user's schema ---------------------------------------------------------------------- */
 
 /* The line in `text` where the statement that starts at `at` has its first word. */
 static int line_of(const char *text, const char *at)

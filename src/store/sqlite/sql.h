@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sql.h -- the statements and migrations of this backend, embedded from the .sql files beside it.
+/* sql.h -- the statements and migrations of this backend, embedded from sql/ and migrations/.
  */
 #ifndef STORE_SQLITE_SQL_H
 #define STORE_SQLITE_SQL_H
@@ -8,17 +8,17 @@
 
 #include <stddef.h>
 
-/* One list for the enum and the texts; X(name) is name.sql. */
+/* One list for the enum and the texts; X(name) is sql/name.sql. */
 /* clang-format off */
 #define LITE_STATEMENTS(X) \
 	X(aggregate_next) X(answer_delete) X(answer_put) X(audit_list) X(audit_list_by_command) \
 	X(audit_put) X(begin) X(command_get) X(command_get_by_id) X(command_list) \
 	X(command_list_all) X(command_put) X(command_replace) X(commit) X(contract_get) \
-	X(contract_put) X(decimal_column) X(event_key_put) X(event_list) X(event_list_by_command) X(event_put) \
-	X(evidence_list) X(evidence_put) X(fence_put) X(foreign_keys_get) X(journal_mode_get) \
-	X(query_only_set) X(quick_check) X(rollback) X(schema_exists) X(schema_file_get) \
-	X(schema_file_put) X(schema_put) X(schema_version) X(synchronous_get) X(synchronous_set) \
-	X(unique_by_columns) X(wal_set)
+	X(contract_put) X(decimal_column) X(event_key_put) X(event_list) X(event_list_by_command) \
+	X(event_put) X(evidence_list) X(evidence_put) X(fence_put) X(foreign_keys_get) \
+	X(journal_mode_get) X(query_only_set) X(quick_check) X(rollback) X(schema_exists) \
+	X(schema_file_get) X(schema_file_put) X(schema_put) X(schema_version) X(synchronous_get) \
+	X(synchronous_set) X(unique_by_columns) X(wal_set)
 /* clang-format on */
 
 enum lite_sql {

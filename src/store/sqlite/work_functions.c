@@ -40,8 +40,7 @@ static const char *text_of(sqlite3_value *value)
 	return (const char *)sqlite3_value_text(value);
 }
 
-/* ---- ibid_reject(code, status, text) -----------------------------------------------------------
- */
+/* ---- ibid_reject(code, status, text) -------------------------------------------------------- */
 
 static bool reason_ok(const char *reason)
 {

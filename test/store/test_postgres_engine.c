@@ -1,0 +1,1129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What only PostgreSQL can do wrong: connections that die, commits whose answer is lost, roles,
+ * proxies, plans that outlive their tables, handlers that end the transaction. */
+#include "store/pg_fixture.h"
+#include "store/postgres/postgres.h"
+#include "store/proxy.h"
+
+#include <pthread.h>
+#include <pwd.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* ---- A command, as the ledger would run it -----------------------------------------------------
+ */
+
+static const char *const emits[] = {"PaymentCreated"};
+
+static struct identity identity(const char *key)
+{
+	return (struct identity){"acme", "pay", "", key};
+}
+
+static enum ibid_code claim(struct store *store, struct arena *arena, const char *key,
+                            struct claim *ret, struct ibid_err *err)
+{
+	struct identity id = identity(key);
+	struct work_context context = {
+	    .command_id = uuid_v7(env_system()),
+	    .tenant = "acme",
+	    .emits = emits,
+	    .emit_count = 1,
+	    .now_us = env_wall_us(env_system()),
+	};
+	return store->ops->claim(store, arena, &id, &context, ret, err);
+}
+
+static struct tx *must_claim(struct store *store, struct arena *arena, const char *key)
+{
+	struct claim got;
+	struct ibid_err err;
+	if (claim(store, arena, key, &got, &err))
+		fail_msg("claim: %s", err.text);
+	assert_int_equal(got.kind, CLAIM_FREE);
+	assert_non_null(got.tx);
+	return got.tx;
+}
+
+static struct command_row completed(struct tx *tx, const char *key)
+{
+	struct command_row row = {
+	    .identity = identity(key),
+	    .state = COMMAND_COMPLETED,
+	    .scheme = 1,
+	    .contract_version = 1,
+	    .status = 201,
+	    .body = "{\"ok\":true}",
+	    .body_size = 11,
+	    .audit_id = uuid_v7(env_system()),
+	    .attempts = 1,
+	    .created_us = env_wall_us(env_system()),
+	};
+	(void)uuid_read(pg_tx_of(tx)->command_id, &row.id);
+	return row;
+}
+
+static void put(struct store *store, struct tx *tx, const char *key)
+{
+	struct ibid_err err;
+	struct command_row row = completed(tx, key);
+	struct audit_row audit = {
+	    .id = row.audit_id,
+	    .command_id = row.id,
+	    .tenant = "acme",
+	    .operation = "pay",
+	    .fact = "paid",
+	    .outcome = "executed",
+	    .contract_version = 1,
+	    .at_us = row.created_us,
+	};
+	assert_int_equal(store->ops->put_audit(tx, &audit, &err), IBID_OK);
+	assert_int_equal(store->ops->put_command(tx, &row, NULL, &err), IBID_OK);
+}
+
+static enum ibid_code put_and_commit(struct store *store, struct arena *arena, struct tx *tx,
+                                     const char *key, struct ibid_err *err)
+{
+	struct outcome outcome;
+	put(store, tx, key);
+	enum ibid_code code = store->ops->commit(&tx, arena, &outcome, err);
+	assert_null(tx);
+	return code;
+}
+
+static void submit(struct store *store, struct arena *arena, const char *key)
+{
+	struct ibid_err err;
+	if (put_and_commit(store, arena, must_claim(store, arena, key), key, &err))
+		fail_msg("commit: %s", err.text);
+}
+
+static enum ibid_code run(struct store *store, struct arena *arena, struct tx *tx, const char *sql,
+                          struct outcome *ret, struct ibid_err *err)
+{
+	struct script *script;
+	*ret = (struct outcome){0};
+	if (store->ops->make_script(store, "f.sql", sql, NULL, 0, &script, err))
+		fail_msg("%s", err->text);
+	enum ibid_code code = store->ops->run_script(tx, arena, script, NULL, ret, err);
+	store->ops->free_script(store, script);
+	return code;
+}
+
+static enum claim_kind resolve(struct store *store, struct arena *arena, const char *key,
+                               int64_t wait_us)
+{
+	struct claim got;
+	struct ibid_err err;
+	struct identity id = identity(key);
+	if (store->ops->resolve(store, arena, &id, wait_us, &got, &err))
+		fail_msg("resolve: %s", err.text);
+	assert_null(got.tx);
+	return got.kind;
+}
+
+static int64_t rows_of(const char *key)
+{
+	char sql[256];
+	snprintf(sql, sizeof sql, "select count(*) from ibid.command where key = '%s'", key);
+	return fixture_number(sql);
+}
+
+/* ---- Statements --------------------------------------------------------------------------------
+ */
+
+static void every_sql_file_prepares_with_the_parameters_that_we_send(void **state)
+{
+	struct store *store = fixture_fresh();
+	PGconn *link = fixture_connect(fixture_own_url());
+	(void)state;
+	for (int i = 0; i < STATEMENT_COUNT; i++) {
+		char name[16];
+		snprintf(name, sizeof name, "s%d", i);
+		PGresult *result = PQprepare(link, name, pg_statements[i].sql, 0, NULL);
+		if (PQresultStatus(result) != PGRES_COMMAND_OK)
+			fail_msg("%s%s", pg_statements[i].sql, PQerrorMessage(link));
+		PQclear(result);
+		result = PQdescribePrepared(link, name);
+		if (PQnparams(result) != pg_statements[i].param_count)
+			fail_msg("%d parameters: %s", PQnparams(result), pg_statements[i].sql);
+		PQclear(result);
+	}
+	PQfinish(link);
+	store_close(store);
+}
+
+static void the_lock_key_is_the_same_in_c_and_in_sql(void **state)
+{
+	struct store *store = fixture_fresh();
+	struct identity id = {"acme", "pay", "cli\xC3\xABnt", "k-1"};
+	(void)state;
+	assert_int_equal(pg_lock_key(&id),
+	                 fixture_number("select ibid.lock_key('acme', 'pay', 'cliënt', 'k-1')"));
+	struct identity other = {"acmep", "ay", "cli\xC3\xABnt", "k-1"};
+	assert_int_not_equal(pg_lock_key(&id), pg_lock_key(&other));
+	store_close(store);
+}
+
+static void sql_makes_uuids_of_version_7_in_the_order_of_time(void **state)
+{
+	struct store *store = fixture_fresh();
+	(void)state;
+	assert_int_equal(
+	    fixture_number(
+	        "select count(*) from (select ibid.uuid_v7(t)::text as u, lag(ibid.uuid_v7(t)"
+	        "::text) over (order by t) as before from generate_series(timestamptz "
+	        "'2026-11-15 10:00Z', timestamptz '2026-11-15 10:00:00.05Z', interval '7 "
+	        "microseconds') as t) as x where u <= before or u !~ "
+	        "'^0[0-9a-f]{7}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$'"),
+	    0);
+	assert_int_equal(fixture_number("select ('x' || left(replace(ibid.uuid_v7(to_timestamp("
+	                                "1763200000.123))::text, '-', ''), 12))::bit(48)::bigint"),
+	                 1763200000123);
+	store_close(store);
+}
+
+/* ---- Opening -----------------------------------------------------------------------------------
+ */
+
+static enum ibid_code open_code(const char *url, struct ibid_err *err)
+{
+	struct store *store = NULL;
+	struct store_options options = {.url = url, .env = env_system()};
+	enum ibid_code code = store_postgres_open(&options, &store, err);
+	store_close(store);
+	return code;
+}
+
+static void an_error_of_opening_says_what_is_wrong_and_no_password(void **state)
+{
+	struct ibid_err err;
+	char url[256];
+	(void)state;
+	fixture_database();
+	assert_int_equal(open_code("postgres://u:s3cret%zz@h/db", &err), IBID_INVALID);
+	assert_null(strstr(err.text, "s3cret"));
+	assert_int_equal(open_code("postgres://h/db?statements=maybe", &err), IBID_INVALID);
+	assert_non_null(strstr(err.text, "statements"));
+	snprintf(url, sizeof url, "postgres://postgres:s3cret@127.0.0.1:%d/no_such_database",
+	         fixture_port());
+	assert_int_equal(open_code(url, &err), IBID_NOT_FOUND);
+	assert_non_null(strstr(err.text, "no_such_database"));
+	assert_null(strstr(err.text, "s3cret"));
+	assert_int_equal(open_code(fixture_url("nobody_such", fixture_port(), ""), &err), IBID_DENIED);
+	assert_int_equal(open_code(fixture_url("nobody:s3cret", 1, ""), &err), IBID_UNAVAILABLE);
+	assert_null(strstr(err.text, "s3cret"));
+}
+
+/* ---- Connections that die ----------------------------------------------------------------------
+ */
+
+static void kill_backends(void)
+{
+	/* Waits until they are gone. */
+	assert_true(fixture_exec("select pg_terminate_backend(pid, 5000) from pg_stat_activity where "
+	                         "datname = current_database() and pid <> pg_backend_pid()"));
+}
+
+static void a_stale_connection_is_replaced_without_the_caller_noticing(void **state)
+{
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct store *store = fixture_fresh();
+	struct tx *txs[3];
+	(void)state;
+	/* Three connections in the pool, all dead. */
+	txs[0] = must_claim(store, &arena, "a");
+	txs[1] = must_claim(store, &arena, "b");
+	txs[2] = must_claim(store, &arena, "c");
+	for (int i = 0; i < 3; i++)
+		store->ops->rollback(&txs[i]);
+	kill_backends();
+	submit(store, &arena, "k");
+	kill_backends();
+	struct evidence_row evidence = {.tenant = "acme", .client = "", .actor = "", .last_us = 1};
+	assert_int_equal(store->ops->put_evidence(store, &evidence, &err), IBID_OK);
+	assert_int_equal(rows_of("k"), 1);
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void a_connection_lost_before_the_commit_is_unavailable_and_nothing_is_done(void **state)
+{
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct outcome outcome;
+	struct store *store = fixture_fresh();
+	(void)state;
+	struct tx *tx = must_claim(store, &arena, "k");
+	kill_backends();
+	assert_int_equal(run(store, &arena, tx, "select 200 as status", &outcome, &err),
+	                 IBID_UNAVAILABLE);
+	assert_int_equal(put_and_commit(store, &arena, tx, "k", &err), IBID_UNAVAILABLE);
+	submit(store, &arena, "k");
+	assert_int_equal(rows_of("k"), 1);
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void a_commit_on_a_dead_connection_is_unknown_until_it_is_resolved(void **state)
+{
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct store *store = fixture_fresh();
+	(void)state;
+	struct tx *tx = must_claim(store, &arena, "k");
+	kill_backends();
+	assert_int_equal(put_and_commit(store, &arena, tx, "k", &err), IBID_UNKNOWN);
+	assert_int_equal(err.next, IBID_NEXT_SAME_KEY);
+	assert_int_equal(resolve(store, &arena, "k", 1000000), CLAIM_FREE);
+	store_close(store);
+	arena_release(&arena);
+}
+
+/* ---- Lost commits (I7) -------------------------------------------------------------------------
+ */
+
+struct lost {
+	struct proxy *proxy;
+	struct store *direct, *proxied;
+	struct arena arena;
+};
+
+static struct lost lost_new(const char *query)
+{
+	struct lost lost = {.direct = fixture_fresh(), .proxy = proxy_new(fixture_port())};
+	char full[128];
+	snprintf(full, sizeof full, "?sslmode=disable&gssencmode=disable%s", query);
+	lost.proxied = fixture_store(fixture_url("postgres", proxy_port(lost.proxy), full), 4, 1500);
+	return lost;
+}
+
+static void lost_free(struct lost *lost)
+{
+	store_close(lost->proxied);
+	store_close(lost->direct);
+	proxy_free(lost->proxy);
+	arena_release(&lost->arena);
+}
+
+static void check_lost(const char *query, enum proxy_trick trick, enum claim_kind found)
+{
+	struct lost lost = lost_new(query);
+	struct ibid_err err;
+	submit(lost.proxied, &lost.arena, "before"); /* everything is prepared now */
+	struct tx *tx = must_claim(lost.proxied, &lost.arena, "k");
+	proxy_play(lost.proxy, trick);
+	assert_int_equal(put_and_commit(lost.proxied, &lost.arena, tx, "k", &err), IBID_UNKNOWN);
+	assert_int_equal(resolve(lost.proxied, &lost.arena, "k", 5000000), found);
+	assert_int_equal(rows_of("k"), found == CLAIM_FOUND);
+	lost_free(&lost);
+}
+
+static void a_commit_whose_answer_is_lost_is_unknown_and_then_found(void **state)
+{
+	(void)state;
+	check_lost("", PROXY_DROP_ANSWER, CLAIM_FOUND);
+	check_lost("&statements=unnamed", PROXY_DROP_ANSWER, CLAIM_FOUND);
+}
+
+static void a_client_cut_off_at_the_commit_waits_for_it_and_finds_it(void **state)
+{
+	(void)state;
+	check_lost("", PROXY_HANG_UP, CLAIM_FOUND);
+}
+
+static void a_commit_that_never_arrived_is_unknown_and_then_found_not_done(void **state)
+{
+	(void)state;
+	check_lost("", PROXY_CUT, CLAIM_FREE);
+}
+
+static void resolve_waits_for_the_twin_and_gives_up_in_time(void **state)
+{
+	struct arena arena = {0};
+	struct store *store = fixture_fresh();
+	(void)state;
+	struct tx *tx = must_claim(store, &arena, "k");
+	assert_int_equal(resolve(store, &arena, "k", 50000), CLAIM_BUSY);
+	assert_int_equal(resolve(store, &arena, "k", 0), CLAIM_BUSY);
+	store->ops->rollback(&tx);
+	assert_int_equal(resolve(store, &arena, "k", 50000), CLAIM_FREE);
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void resolve_keeps_trying_to_connect_until_its_time_is_over(void **state)
+{
+	struct env_virtual clock;
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct claim got;
+	struct identity id = identity("k");
+	struct lost lost = lost_new("");
+	(void)state;
+	env_virtual_init(&clock, 1, 1);
+	pg_store_of(lost.proxied)->env = &clock.env;
+	proxy_free(lost.proxy); /* nobody listens there any more */
+	assert_int_equal(lost.proxied->ops->resolve(lost.proxied, &arena, &id, 300000, &got, &err),
+	                 IBID_UNAVAILABLE);
+	assert_true(env_steady_us(&clock.env) >= 300000);
+	store_close(lost.proxied);
+	store_close(lost.direct);
+	arena_release(&arena);
+}
+
+static void a_claim_and_a_commit_are_one_round_trip_each(void **state)
+{
+	struct lost lost = lost_new("");
+	struct ibid_err err;
+	struct outcome outcome;
+	(void)state;
+	submit(lost.proxied, &lost.arena, "before");
+	unsigned from = proxy_syncs(lost.proxy);
+	struct tx *tx = must_claim(lost.proxied, &lost.arena, "k");
+	assert_int_equal(proxy_syncs(lost.proxy) - from, 1);
+	assert_int_equal(run(lost.proxied, &lost.arena, tx, "select 1; select 2; select 200 as status",
+	                     &outcome, &err),
+	                 IBID_OK);
+	assert_int_equal(proxy_syncs(lost.proxy) - from, 2);
+	assert_int_equal(put_and_commit(lost.proxied, &lost.arena, tx, "k", &err), IBID_OK);
+	assert_int_equal(proxy_syncs(lost.proxy) - from, 3);
+	lost_free(&lost);
+}
+
+/* ---- Handlers that misbehave -------------------------------------------------------------------
+ */
+
+static enum ibid_code after_lending(struct store *store, struct arena *arena, const char *key,
+                                    const char *sql, struct ibid_err *err)
+{
+	struct tx *tx = must_claim(store, arena, key);
+	PGconn *link = store->ops->lend(tx, true);
+	PQclear(PQexec(link, sql));
+	(void)store->ops->lend(tx, false);
+	return put_and_commit(store, arena, tx, key, err);
+}
+
+static void a_handler_that_ends_the_transaction_is_noticed(void **state)
+{
+	static const char *const ends[] = {
+	    "commit",           "rollback",
+	    "commit and chain", "commit; begin",
+	    "rollback; begin",  "commit; begin; select set_config('ibid.command_id', 'x', true)",
+	};
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct store *store = fixture_fresh();
+	(void)state;
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		if (after_lending(store, &arena, "k", ends[i], &err) != IBID_MISUSE)
+			fail_msg("%s: %s", ends[i], err.text);
+		assert_string_equal(err.text, "the handler ended the transaction");
+		assert_int_equal(rows_of("k"), 0);
+		assert_int_equal(fixture_number("select count(*) from ibid.audit"), 0);
+	}
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void a_handler_that_leaves_the_transaction_failed_has_failed(void **state)
+{
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct store *store = fixture_fresh();
+	(void)state;
+	assert_int_equal(after_lending(store, &arena, "k", "select 1/0", &err), IBID_FAILED);
+	assert_int_equal(rows_of("k"), 0);
+	assert_int_equal(after_lending(store, &arena, "k", "savepoint a; select 1/0", &err),
+	                 IBID_FAILED);
+	submit(store, &arena, "k");
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void a_handler_that_leaves_results_unread_is_misuse(void **state)
+{
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct store *store = fixture_fresh();
+	(void)state;
+	struct tx *tx = must_claim(store, &arena, "k");
+	PGconn *link = store->ops->lend(tx, true);
+	assert_true(PQsendQuery(link, "select pg_sleep(0)"));
+	(void)store->ops->lend(tx, false);
+	assert_int_equal(put_and_commit(store, &arena, tx, "k", &err), IBID_MISUSE);
+	submit(store, &arena, "k");
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void statements_of_a_lent_connection_commit_with_the_command(void **state)
+{
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct store *store = fixture_fresh();
+	(void)state;
+	assert_true(fixture_exec("create table t (a int)"));
+	assert_int_equal(after_lending(store, &arena, "k",
+	                               "insert into t values (1); select ibid.emit('payment', 'p1', "
+	                               "'PaymentCreated', '{}')",
+	                               &err),
+	                 IBID_OK);
+	assert_int_equal(fixture_number("select count(*) from t"), 1);
+	assert_int_equal(fixture_number("select count(*) from ibid.event"), 1);
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void emit_outside_of_a_command_is_refused(void **state)
+{
+	struct store *store = fixture_fresh();
+	(void)state;
+	assert_false(fixture_exec("select ibid.emit('payment', 'p1', 'PaymentCreated', '{}')"));
+	store_close(store);
+}
+
+/* ---- Locks -------------------------------------------------------------------------------------
+ */
+
+struct updater {
+	struct store *store;
+	const char *key, *first, *second;
+	pthread_barrier_t *both;
+	enum ibid_code code;
+};
+
+static void *update_two(void *user)
+{
+	struct updater *u = user;
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct outcome outcome;
+	struct claim got;
+	u->code = claim(u->store, &arena, u->key, &got, &err);
+	if (u->code == IBID_OK)
+		u->code = run(u->store, &arena, got.tx, u->first, &outcome, &err);
+	pthread_barrier_wait(u->both);
+	if (u->code == IBID_OK)
+		u->code = run(u->store, &arena, got.tx, u->second, &outcome, &err);
+	u->store->ops->rollback(&got.tx);
+	arena_release(&arena);
+	return NULL;
+}
+
+static void one_of_two_in_a_deadlock_is_told_to_retry(void **state)
+{
+	struct store *store = fixture_fresh();
+	pthread_barrier_t both;
+	pthread_t thread;
+	(void)state;
+	assert_true(fixture_exec("create table t (a int primary key, b int)"));
+	assert_true(fixture_exec("insert into t values (1, 0), (2, 0)"));
+	const char *one = "update t set b = b + 1 where a = 1",
+	           *two = "update t set b = b + 1 where a = 2";
+	pthread_barrier_init(&both, NULL, 2);
+	struct updater a = {store, "a", one, two, &both, IBID_OK},
+	               b = {store, "b", two, one, &both, IBID_OK};
+	pthread_create(&thread, NULL, update_two, &b);
+	update_two(&a);
+	pthread_join(thread, NULL);
+	pthread_barrier_destroy(&both);
+	assert_int_equal((a.code == IBID_RETRY) + (b.code == IBID_RETRY), 1);
+	assert_int_equal((a.code == IBID_OK) + (b.code == IBID_OK), 1);
+	store_close(store);
+}
+
+static void a_serialization_failure_is_told_to_retry(void **state)
+{
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct outcome outcome;
+	struct store *store = fixture_fresh();
+	(void)state;
+	struct tx *tx = must_claim(store, &arena, "k");
+	assert_int_equal(
+	    run(store, &arena, tx, "do $$ begin raise sqlstate '40001'; end $$", &outcome, &err),
+	    IBID_RETRY);
+	store->ops->rollback(&tx);
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void a_locked_business_row_is_busy_and_not_an_endless_wait(void **state)
+{
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct outcome outcome;
+	struct store *setup = fixture_fresh();
+	struct store *store = fixture_store(fixture_own_url(), 4, 50);
+	(void)state;
+	assert_true(fixture_exec("create table t (a int)"));
+	PGconn *other = fixture_connect(fixture_own_url());
+	PQclear(PQexec(other, "begin; lock table t"));
+	struct tx *tx = must_claim(store, &arena, "k");
+	assert_int_equal(run(store, &arena, tx, "select 1;\nselect a from t", &outcome, &err),
+	                 IBID_BUSY);
+	store->ops->rollback(&tx);
+	PQfinish(other);
+	store_close(store);
+	store_close(setup);
+	arena_release(&arena);
+}
+
+static void twins_of_a_completed_command_all_get_its_row(void **state)
+{
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct claim got;
+	struct store *store = fixture_fresh();
+	struct identity id = identity("k");
+	char sql[128];
+	(void)state;
+	submit(store, &arena, "k");
+	/* Somebody else is looking at it just now. */
+	PGconn *other = fixture_connect(fixture_own_url());
+	snprintf(sql, sizeof sql, "begin; select pg_advisory_xact_lock(%lld)",
+	         (long long)pg_lock_key(&id));
+	PQclear(PQexec(other, sql));
+	assert_int_equal(claim(store, &arena, "k", &got, &err), IBID_OK);
+	assert_int_equal(got.kind, CLAIM_FOUND);
+	assert_null(got.tx);
+	assert_string_equal(got.row.body, "{\"ok\":true}");
+	PQfinish(other);
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void a_full_pool_is_busy_and_recovers(void **state)
+{
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct claim got;
+	struct store *setup = fixture_fresh();
+	struct store *store = fixture_store(fixture_own_url(), 2, 50);
+	(void)state;
+	struct tx *a = must_claim(store, &arena, "a"), *b = must_claim(store, &arena, "b");
+	assert_int_equal(claim(store, &arena, "c", &got, &err), IBID_BUSY);
+	store->ops->rollback(&a);
+	a = must_claim(store, &arena, "c");
+	store->ops->rollback(&a);
+	store->ops->rollback(&b);
+	store_close(store);
+	store_close(setup);
+	arena_release(&arena);
+}
+
+/* ---- Prepared statements -----------------------------------------------------------------------
+ */
+
+static void a_plan_that_outlived_its_table_is_made_again(void **state)
+{
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct outcome outcome;
+	struct script *script;
+	struct store *store = fixture_fresh();
+	enum ibid_code codes[3];
+	(void)state;
+	assert_true(fixture_exec("create table t (status int)"));
+	assert_true(fixture_exec("insert into t values (200)"));
+	assert_int_equal(
+	    store->ops->make_script(store, "f.sql", "select * from t", NULL, 0, &script, &err),
+	    IBID_OK);
+	for (int i = 0; i < 3; i++) {
+		struct tx *tx = must_claim(store, &arena, "k");
+		codes[i] = store->ops->run_script(tx, &arena, script, NULL, &outcome, &err);
+		store->ops->rollback(&tx);
+		if (i == 0)
+			assert_true(fixture_exec("alter table t add column body text"));
+	}
+	assert_int_equal(codes[0], IBID_OK);
+	assert_int_equal(codes[1], IBID_RETRY);
+	assert_int_equal(codes[2], IBID_OK);
+	store->ops->free_script(store, script);
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void statements_that_the_server_forgot_are_prepared_again(void **state)
+{
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct store *store = fixture_fresh();
+	(void)state;
+	submit(store, &arena, "before");
+	assert_int_equal(after_lending(store, &arena, "k", "deallocate all", &err), IBID_RETRY);
+	submit(store, &arena, "k");
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void without_named_statements_nothing_is_prepared(void **state)
+{
+	struct arena arena = {0};
+	struct store *setup = fixture_fresh();
+	struct store *store = fixture_store(
+	    fixture_url("postgres", fixture_port(), "?statements=unnamed"), 1, 1500);
+	(void)state;
+	submit(store, &arena, "before");
+	struct tx *tx = must_claim(store, &arena, "k");
+	PGconn *link = store->ops->lend(tx, true);
+	PGresult *result = PQexec(link, "select count(*) from pg_prepared_statements");
+	assert_string_equal(PQgetvalue(result, 0, 0), "0");
+	PQclear(result);
+	store->ops->rollback(&tx);
+	submit(store, &arena, "k");
+	store_close(store);
+	store_close(setup);
+	arena_release(&arena);
+}
+
+/* ---- Roles -------------------------------------------------------------------------------------
+ */
+
+static const char *state_of(PGconn *link, const char *sql)
+{
+	static char sqlstate[6];
+	PGresult *result = PQexec(link, sql);
+	const char *field = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+	snprintf(sqlstate, sizeof sqlstate, "%s", field ? field : "00000");
+	PQclear(result);
+	return sqlstate;
+}
+
+static void the_application_role_can_work_and_can_not_rewrite_history(void **state)
+{
+	static const char *const denied[] = {
+	    "update ibid.event set payload = '{}'",
+	    "delete from ibid.event",
+	    "update ibid.audit set fact = ''",
+	    "delete from ibid.audit",
+	    "update ibid.answer set body = ''",
+	    "delete from ibid.answer",
+	    "delete from ibid.command",
+	    "update ibid.command set key = 'x'",
+	    "delete from ibid.aggregate",
+	    "delete from ibid.evidence",
+	    "update ibid.contract set text = ''",
+	    "insert into ibid.schema_version values (9, 'x')",
+	    "truncate ibid.event",
+	    "create table ibid.x (a int)",
+	    "drop table ibid.event",
+	    "alter table ibid.event disable trigger all",
+	};
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct outcome outcome;
+	char sql[128], user[64];
+	struct store *setup = fixture_fresh();
+	(void)state;
+	snprintf(user, sizeof user, "ibid_test_user_%d", (int)getpid());
+	snprintf(sql, sizeof sql, "create role %s login in role ibid_app", user);
+	assert_true(fixture_exec(sql));
+	struct store *store = fixture_store(fixture_url(user, fixture_port(), ""), 2, 1500);
+	int version;
+	assert_int_equal(store->ops->check_schema(store, &version, &err), IBID_OK);
+	struct tx *tx = must_claim(store, &arena, "k");
+	const char *emit = "select ibid.emit('payment', 'p', 'PaymentCreated', '{}'); "
+	                   "select ibid.emit('payment', 'p', 'PaymentCreated', '{}', key => 'e'); "
+	                   "select 200 as status";
+	if (run(store, &arena, tx, emit, &outcome, &err))
+		fail_msg("%s", err.text);
+	if (put_and_commit(store, &arena, tx, "k", &err))
+		fail_msg("%s", err.text);
+	struct evidence_row evidence = {.tenant = "acme", .client = "", .actor = "", .last_us = 1};
+	assert_int_equal(store->ops->put_evidence(store, &evidence, &err), IBID_OK);
+	assert_int_equal(store->ops->put_evidence(store, &evidence, &err), IBID_OK);
+	struct contract_row contract = {.kind = "command", .name = "pay", .version = 1, .text = "x"};
+	assert_int_equal(store->ops->put_contract(store, &contract, &err), IBID_OK);
+	PGconn *link = fixture_connect(fixture_url(user, fixture_port(), ""));
+	for (size_t i = 0; i < sizeof denied / sizeof *denied; i++)
+		if (strcmp(state_of(link, denied[i]), "42501") != 0)
+			fail_msg("not denied: %s", denied[i]);
+	PQfinish(link);
+	store_close(store);
+	store_close(setup);
+	fixture_database(); /* so that the role owns nothing */
+	snprintf(sql, sizeof sql, "drop role %s", user);
+	assert_true(fixture_exec(sql));
+	arena_release(&arena);
+}
+
+static void a_failed_row_is_replaced_by_the_application_role(void **state)
+{
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct outcome outcome;
+	struct claim got;
+	char sql[128], user[64];
+	struct store *setup = fixture_fresh();
+	(void)state;
+	snprintf(user, sizeof user, "ibid_test_user_%d", (int)getpid());
+	snprintf(sql, sizeof sql, "create role %s login in role ibid_app", user);
+	assert_true(fixture_exec(sql));
+	struct store *store = fixture_store(fixture_url(user, fixture_port(), ""), 2, 1500);
+	struct tx *tx = must_claim(store, &arena, "k");
+	struct command_row failed = completed(tx, "k");
+	failed.state = COMMAND_FAILED;
+	failed.audit_id = (struct uuid){0};
+	assert_int_equal(store->ops->put_command(tx, &failed, NULL, &err), IBID_OK);
+	assert_int_equal(store->ops->commit(&tx, &arena, &outcome, &err), IBID_OK);
+	assert_int_equal(claim(store, &arena, "k", &got, &err), IBID_OK);
+	assert_int_equal(got.kind, CLAIM_FOUND);
+	struct command_row row = completed(got.tx, "k");
+	assert_memory_equal(&row.id, &failed.id, sizeof row.id);
+	row.attempts = 2;
+	row.body = "{}";
+	row.body_size = 2;
+	assert_int_equal(store->ops->put_command(got.tx, &row, &got.row, &err), IBID_OK);
+	if (store->ops->commit(&got.tx, &arena, &outcome, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(claim(store, &arena, "k", &got, &err), IBID_OK);
+	assert_int_equal(got.row.state, COMMAND_COMPLETED);
+	assert_string_equal(got.row.body, "{}");
+	store_close(store);
+	store_close(setup);
+	fixture_database();
+	snprintf(sql, sizeof sql, "drop role %s", user);
+	assert_true(fixture_exec(sql));
+	arena_release(&arena);
+}
+
+/* ---- Processes ---------------------------------------------------------------------------------
+ */
+
+static int migrate_in_child(void)
+{
+	struct ibid_err err;
+	int from = -1, to = -1;
+	struct store *store = fixture_store(fixture_own_url(), 1, 1500);
+	enum ibid_code code = store->ops->migrate(store, &from, &to, &err);
+	if (code)
+		fprintf(stderr, "migrate: %s\n", err.text);
+	store_close(store);
+	return code ? 2 : from;
+}
+
+static void processes_that_migrate_at_once_do_it_once(void **state)
+{
+	enum { PROCESSES = 6 };
+	pid_t children[PROCESSES];
+	int first = 0;
+	(void)state;
+	fixture_database();
+	for (int i = 0; i < PROCESSES; i++) {
+		children[i] = fork();
+		assert_true(children[i] >= 0);
+		if (children[i] == 0)
+			_exit(migrate_in_child());
+	}
+	for (int i = 0; i < PROCESSES; i++) {
+		int status;
+		assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+		assert_true(WIFEXITED(status));
+		assert_true(WEXITSTATUS(status) <= 1);
+		first += WEXITSTATUS(status) == 0;
+	}
+	assert_int_equal(first, 1);
+	assert_int_equal(fixture_number("select count(*) from ibid.schema_version"), 1);
+}
+
+/* ---- PgBouncer ---------------------------------------------------------------------------------
+ */
+
+struct bouncer {
+	char dir[64], ini[96];
+	int port;
+	pid_t pid;
+};
+
+static void bouncer_write(struct bouncer *bouncer, int port)
+{
+	FILE *file = fopen(bouncer->ini, "w");
+	assert_non_null(file);
+	bouncer->port = port;
+	fprintf(file,
+	        "[databases]\n* = host=127.0.0.1 port=%d user=postgres\n[pgbouncer]\n"
+	        "listen_addr = 127.0.0.1\nlisten_port = %d\nauth_type = any\nunix_socket_dir =\n"
+	        "pool_mode = transaction\ndefault_pool_size = 2\nmax_client_conn = 100\n"
+	        "logfile = %s/log\n",
+	        fixture_port(), port, bouncer->dir);
+	fclose(file);
+}
+
+/* It refuses to be root. */
+static void become_postgres(void)
+{
+	struct passwd *user = getuid() == 0 ? getpwnam("postgres") : NULL;
+	if (user && (setgid(user->pw_gid) || setuid(user->pw_uid)))
+		_exit(126);
+}
+
+static bool bouncer_start(struct bouncer *bouncer)
+{
+	struct passwd *user = getpwnam("postgres");
+	snprintf(bouncer->dir, sizeof bouncer->dir, "/tmp/ibid-bouncer.XXXXXX");
+	assert_non_null(mkdtemp(bouncer->dir));
+	if (user && getuid() == 0)
+		assert_int_equal(chown(bouncer->dir, user->pw_uid, user->pw_gid), 0);
+	snprintf(bouncer->ini, sizeof bouncer->ini, "%s/ini", bouncer->dir);
+	struct proxy *probe = proxy_new(1); /* a port that was free a moment ago */
+	int port = proxy_port(probe);
+	proxy_free(probe);
+	bouncer_write(bouncer, port);
+	bouncer->pid = fork();
+	if (bouncer->pid == 0) {
+		become_postgres();
+		execlp("pgbouncer", "pgbouncer", "-q", bouncer->ini, (char *)NULL);
+		execl("/usr/sbin/pgbouncer", "pgbouncer", "-q", bouncer->ini, (char *)NULL);
+		_exit(127);
+	}
+	for (int i = 0; i < 250; i++) {
+		bool up = PQping(fixture_url("postgres", port, "")) == PQPING_OK;
+		if (up || waitpid(bouncer->pid, NULL, WNOHANG) == bouncer->pid)
+			return up;
+		usleep(20000);
+	}
+	return false;
+}
+
+static void bouncer_stop(struct bouncer *bouncer)
+{
+	char log[96];
+	kill(bouncer->pid, SIGKILL);
+	waitpid(bouncer->pid, NULL, 0);
+	snprintf(log, sizeof log, "%s/log", bouncer->dir);
+	unlink(log);
+	unlink(bouncer->ini);
+	rmdir(bouncer->dir);
+}
+
+enum { BOUNCED_THREADS = 8, BOUNCED_KEYS = 40 };
+
+struct bounced {
+	struct store *store;
+	unsigned executed, other, failed;
+};
+
+/* All threads go through the same keys, so each key is claimed by eight at about the same time. */
+static void *submit_keys(void *user)
+{
+	struct bounced *b = user;
+	for (int i = 0; i < BOUNCED_KEYS; i++) {
+		struct arena arena = {0};
+		struct ibid_err err;
+		struct claim got = {0};
+		char key[16];
+		snprintf(key, sizeof key, "k-%d", i);
+		enum ibid_code code = claim(b->store, &arena, key, &got, &err);
+		bool free_key = code == IBID_OK && got.kind == CLAIM_FREE;
+		if (free_key)
+			code = put_and_commit(b->store, &arena, got.tx, key, &err);
+		if (code) {
+			fprintf(stderr, "%s: %s\n", key, err.text);
+			b->failed++;
+		} else if (free_key) {
+			b->executed++;
+		} else {
+			b->other++;
+		}
+		arena_release(&arena);
+	}
+	return NULL;
+}
+
+static void many_claims_share_two_connections_of_a_transaction_pool(void **state)
+{
+	struct bouncer bouncer;
+	struct store *setup = fixture_fresh();
+	pthread_t threads[BOUNCED_THREADS];
+	struct bounced bounced[BOUNCED_THREADS] = {0};
+	unsigned executed = 0, failed = 0;
+	(void)state;
+	if (!bouncer_start(&bouncer)) {
+		store_close(setup);
+		skip();
+	}
+	struct store *store = fixture_store(
+	    fixture_url("postgres", bouncer.port, "?statements=unnamed"), 8, 5000);
+	for (int i = 0; i < BOUNCED_THREADS; i++) {
+		bounced[i].store = store;
+		assert_int_equal(pthread_create(&threads[i], NULL, submit_keys, &bounced[i]), 0);
+	}
+	for (int i = 0; i < BOUNCED_THREADS; i++) {
+		pthread_join(threads[i], NULL);
+		executed += bounced[i].executed;
+		failed += bounced[i].failed;
+	}
+	assert_int_equal(failed, 0);
+	assert_int_equal(executed, BOUNCED_KEYS);
+	assert_int_equal(fixture_number("select count(*) from ibid.command"), BOUNCED_KEYS);
+	store_close(store);
+	bouncer_stop(&bouncer);
+	store_close(setup);
+}
+
+/* ---- Doctor ------------------------------------------------------------------------------------
+ */
+
+struct findings {
+	unsigned refused, warned;
+	char refusal[128];
+};
+
+static void note(void *user, enum finding_level level, const char *what, const char *advice)
+{
+	struct findings *findings = user;
+	findings->warned += level == FINDING_WARN;
+	findings->refused += level == FINDING_REFUSE;
+	assert_true(level == FINDING_OK || *advice);
+	if (level == FINDING_REFUSE)
+		snprintf(findings->refusal, sizeof findings->refusal, "%s", what);
+}
+
+static struct findings examine(unsigned connections)
+{
+	struct findings findings = {0};
+	struct ibid_err err;
+	struct store *store = fixture_store(fixture_own_url(), connections, 1500);
+	if (store->ops->doctor(store, note, &findings, &err))
+		fail_msg("%s", err.text);
+	store_close(store);
+	return findings;
+}
+
+static void doctor_refuses_what_would_lose_commits(void **state)
+{
+	char sql[128];
+	(void)state;
+	store_close(fixture_fresh());
+	struct findings findings = examine(8);
+	assert_int_equal(findings.refused + findings.warned, 0);
+	assert_int_equal(examine(100000).warned, 1);
+	PGconn *link = fixture_connect(fixture_own_url());
+	snprintf(sql, sizeof sql, "alter database %s set synchronous_commit = off", PQdb(link));
+	PQfinish(link);
+	assert_true(fixture_exec(sql));
+	assert_string_equal(examine(8).refusal, "synchronous_commit=off");
+	assert_true(fixture_exec("drop index ibid.command_tenant_id_key"));
+	assert_int_equal(examine(8).refused, 2);
+	assert_true(fixture_exec("drop schema ibid cascade"));
+	assert_non_null(strstr(examine(8).refusal, "no schema"));
+}
+
+/* ---- Errors ------------------------------------------------------------------------------------
+ */
+
+static void an_error_points_at_its_line_and_quotes_no_value(void **state)
+{
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct outcome outcome;
+	struct store *store = fixture_fresh();
+	(void)state;
+	struct tx *tx = must_claim(store, &arena, "k");
+	assert_int_equal(run(store, &arena, tx, "select 1;\n\nselect 'é',\n  nothing", &outcome, &err),
+	                 IBID_FAILED);
+	assert_string_equal(err.text, "f.sql:4: column \"nothing\" does not exist");
+	assert_string_equal(outcome.text, err.text);
+	store->ops->rollback(&tx);
+	tx = must_claim(store, &arena, "k");
+	assert_int_equal(run(store, &arena, tx, "select cast('s3cret' || 'x' as int)", &outcome, &err),
+	                 IBID_FAILED);
+	assert_null(strstr(err.text, "s3cret"));
+	store->ops->rollback(&tx);
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void a_key_too_long_for_the_index_is_a_limit(void **state)
+{
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct store *store = fixture_fresh();
+	char key[9001];
+	(void)state;
+	env_random(env_system(), key, sizeof key); /* does not compress */
+	for (size_t i = 0; i < sizeof key - 1; i++)
+		key[i] = (char)('!' + (unsigned char)key[i] % 90);
+	key[sizeof key - 1] = '\0';
+	struct tx *tx = must_claim(store, &arena, key);
+	assert_int_equal(put_and_commit(store, &arena, tx, key, &err), IBID_LIMIT);
+	assert_int_equal(claim(store, &arena, "not utf-8 \xff", &(struct claim){0}, &err),
+	                 IBID_INVALID);
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void a_schema_file_that_commits_is_noticed_and_not_noted(void **state)
+{
+	struct ibid_err err;
+	enum schema_state applied;
+	struct store *store = fixture_fresh();
+	(void)state;
+	assert_int_equal(store->ops->apply_schema(store, "s.sql",
+	                                          "create table a (x int); commit; begin;", 1, &applied,
+	                                          &err),
+	                 IBID_CONTRACT);
+	assert_non_null(strstr(err.text, "must not begin or end"));
+	assert_int_equal(fixture_number("select count(*) from ibid.schema_file"), 0);
+	assert_int_equal(store->ops->apply_schema(store, "t.sql",
+	                                          "create table b (x int);\n\ncreate tabel c;", 1,
+	                                          &applied, &err),
+	                 IBID_CONTRACT);
+	assert_string_equal(err.text, "t.sql:3: syntax error at or near \"tabel\"");
+	store_close(store);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(every_sql_file_prepares_with_the_parameters_that_we_send),
+	    cmocka_unit_test(the_lock_key_is_the_same_in_c_and_in_sql),
+	    cmocka_unit_test(sql_makes_uuids_of_version_7_in_the_order_of_time),
+	    cmocka_unit_test(an_error_of_opening_says_what_is_wrong_and_no_password),
+	    cmocka_unit_test(a_stale_connection_is_replaced_without_the_caller_noticing),
+	    cmocka_unit_test(a_connection_lost_before_the_commit_is_unavailable_and_nothing_is_done),
+	    cmocka_unit_test(a_commit_on_a_dead_connection_is_unknown_until_it_is_resolved),
+	    cmocka_unit_test(a_commit_whose_answer_is_lost_is_unknown_and_then_found),
+	    cmocka_unit_test(a_client_cut_off_at_the_commit_waits_for_it_and_finds_it),
+	    cmocka_unit_test(a_commit_that_never_arrived_is_unknown_and_then_found_not_done),
+	    cmocka_unit_test(resolve_waits_for_the_twin_and_gives_up_in_time),
+	    cmocka_unit_test(resolve_keeps_trying_to_connect_until_its_time_is_over),
+	    cmocka_unit_test(a_claim_and_a_commit_are_one_round_trip_each),
+	    cmocka_unit_test(a_handler_that_ends_the_transaction_is_noticed),
+	    cmocka_unit_test(a_handler_that_leaves_the_transaction_failed_has_failed),
+	    cmocka_unit_test(a_handler_that_leaves_results_unread_is_misuse),
+	    cmocka_unit_test(statements_of_a_lent_connection_commit_with_the_command),
+	    cmocka_unit_test(emit_outside_of_a_command_is_refused),
+	    cmocka_unit_test(one_of_two_in_a_deadlock_is_told_to_retry),
+	    cmocka_unit_test(a_serialization_failure_is_told_to_retry),
+	    cmocka_unit_test(a_locked_business_row_is_busy_and_not_an_endless_wait),
+	    cmocka_unit_test(twins_of_a_completed_command_all_get_its_row),
+	    cmocka_unit_test(a_full_pool_is_busy_and_recovers),
+	    cmocka_unit_test(a_plan_that_outlived_its_table_is_made_again),
+	    cmocka_unit_test(statements_that_the_server_forgot_are_prepared_again),
+	    cmocka_unit_test(without_named_statements_nothing_is_prepared),
+	    cmocka_unit_test(the_application_role_can_work_and_can_not_rewrite_history),
+	    cmocka_unit_test(a_failed_row_is_replaced_by_the_application_role),
+	    cmocka_unit_test(processes_that_migrate_at_once_do_it_once),
+	    cmocka_unit_test(many_claims_share_two_connections_of_a_transaction_pool),
+	    cmocka_unit_test(doctor_refuses_what_would_lose_commits),
+	    cmocka_unit_test(an_error_points_at_its_line_and_quotes_no_value),
+	    cmocka_unit_test(a_key_too_long_for_the_index_is_a_limit),
+	    cmocka_unit_test(a_schema_file_that_commits_is_noticed_and_not_noted),
+	};
+	fixture_start();
+	int failed = cmocka_run_group_tests_name("postgres engine", tests, NULL, NULL);
+	fixture_stop();
+	return failed;
+}

@@ -1,0 +1,1348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_sqlite.c -- the suite on SQLite, and what only SQLite has to prove: files that can't be
+ * opened, disks that fail or fill up, commits of unknown outcome, processes that share a file. */
+#include "store/sqlite/sql.h"
+#include "store/suite.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char directory[64], path[128];
+static unsigned files;
+
+/* ---- The suite's backend -------------------------------------------------------------------- */
+
+#define PAYMENT                                                                                    \
+	"insert into payment (id, tenant, reference, customer, state, amount, note)\n"                 \
+	"values (:command_id, :tenant, :reference, :customer, :state, :decimal, :text);\n"
+
+static const char *const sql[SUITE_SQL_COUNT] = {
+    [SUITE_TABLES] =
+        "create table payment (\n"
+        "  id text primary key, tenant text not null, reference text, customer text, state text,\n"
+        "  amount text, note text\n"
+        ") strict;\n"
+        "create unique index payment_reference on payment (tenant, reference);\n"
+        "create unique index payment_one_active on payment (tenant, customer)\n"
+        "  where state = 'ACTIVE';\n"
+        "create table child (id text primary key,\n"
+        "  payment text references payment (id) deferrable initially deferred) strict;\n",
+    [SUITE_TABLES_BROKEN] = "create table half (id text);\n\ncreate tabel broken (id text);\n",
+    [SUITE_PAY] = PAYMENT "select ibid_emit('payment', :command_id, 'PaymentCreated',\n"
+                          "  json_object('amount', json(:decimal)));\n"
+                          "select 201 as status, json_object('id', :command_id) as body,\n"
+                          "  'payment' as resource_type, :command_id as resource_id;\n",
+    [SUITE_REJECT] = PAYMENT "select ibid_reject('SAME_ACCOUNT', 422, 'from and to must differ')\n"
+                             "where :tenant = :tenant;\nselect 201 as status;\n",
+    [SUITE_FAIL] = PAYMENT "insert into payment (id, tenant) values ('x', null);\n"
+                           "select 201 as status;\n",
+    [SUITE_EMIT] = "select ibid_emit('payment', :reference, :type, :json, :version, :key);\n"
+                   "select 200 as status;\n",
+    [SUITE_ECHO] = "select 200 as status, json_object('text', :text,\n"
+                   "  'integer', cast(:integer as text), 'decimal', :decimal,\n"
+                   "  'boolean', case :boolean when 1 then 'true' when 0 then 'false' end,\n"
+                   "  'date', :date, 'instant', :instant, 'json', json(:json),\n"
+                   "  'uuid', :uuid) as body;\n",
+    [SUITE_NOTHING] = "update payment set note = :text where id = '-';\n",
+    [SUITE_TWO_ROWS] = "select 200 as status union all select 202 order by 1;\n",
+    [SUITE_STRANGE_COLUMN] = "select 200 as status, 1 as colour;\n",
+    [SUITE_NO_STATUS] = "select '{}' as body;\n",
+    [SUITE_FIND] = "select 200 as status, 'payment' as resource_type, id as resource_id\n"
+                   "from payment where tenant = :tenant and reference = :reference;\n",
+    [SUITE_DEFERRED] = "insert into child (id, payment) values (:text, 'missing');\n"
+                       "select 201 as status;\n",
+    [SUITE_COMMIT] = "select 1;\ncommit;\nselect 200 as status;\n",
+    [SUITE_UNKNOWN_PARAM] = "select :nobody as status;\n",
+    [SUITE_EDIT_EVENT] = "update ibid_event set payload = '{}'",
+    [SUITE_DELETE_EVENT] = "delete from ibid_event",
+    [SUITE_EDIT_AUDIT] = "update ibid_audit set actor = 'nobody'",
+    [SUITE_DELETE_AUDIT] = "delete from ibid_audit",
+    [SUITE_SCHEMA_NEXT] = "insert into ibid_schema (version, name, at_us)\n"
+                          "select max(version) + 1, 'next', 0 from ibid_schema",
+    [SUITE_SCHEMA_NEWER] = "insert into ibid_schema (version, name, at_us)\n"
+                           "select max(version) + 1, 'newer', 0 from ibid_schema",
+    [SUITE_COUNT_COMMANDS] = "select count(*) from ibid_command",
+    [SUITE_COUNT_EVENTS] = "select count(*) from ibid_event",
+    [SUITE_COUNT_AUDIT] = "select count(*) from ibid_audit",
+};
+
+static enum ibid_code try_open(const char *url, bool create, struct store **ret,
+                               struct ibid_err *err)
+{
+	struct store_options options = {
+	    .url = url,
+	    .create = create,
+	    .connections = 8,
+	    .busy_ms = SUITE_BUSY_MS,
+	    .env = env_system(),
+	};
+	return store_open(&options, ret, err);
+}
+
+static struct store *open_path(bool create)
+{
+	char url[160];
+	struct store *store = NULL;
+	struct ibid_err err;
+	snprintf(url, sizeof url, "sqlite:%s", path);
+	if (try_open(url, create, &store, &err))
+		fail_msg("%s", err.text);
+	return store;
+}
+
+static struct store *fresh(void)
+{
+	snprintf(path, sizeof path, "%s/%u.db", directory, ++files);
+	return open_path(true);
+}
+
+static struct store *again(void)
+{
+	return open_path(false);
+}
+
+static sqlite3 *open_raw(void)
+{
+	sqlite3 *db = NULL;
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	sqlite3_busy_timeout(db, 5000);
+	return db;
+}
+
+static bool exec(const char *text)
+{
+	sqlite3 *db = open_raw();
+	int rc = sqlite3_exec(db, text, NULL, NULL, NULL);
+	sqlite3_close(db);
+	return rc == SQLITE_OK;
+}
+
+static int64_t number(const char *text)
+{
+	sqlite3 *db = open_raw();
+	sqlite3_stmt *stmt = NULL;
+	if (sqlite3_prepare_v2(db, text, -1, &stmt, NULL) || sqlite3_step(stmt) != SQLITE_ROW)
+		fail_msg("%s: %s", text, sqlite3_errmsg(db));
+	int64_t value = sqlite3_column_int64(stmt, 0);
+	sqlite3_finalize(stmt);
+	sqlite3_close(db);
+	return value;
+}
+
+static const struct suite_backend sqlite = {fresh, again, exec, number, sql};
+
+/* ---- Opening -------------------------------------------------------------------------------- */
+
+static void assert_refused(const char *url, bool create, enum ibid_code expected, const char *text)
+{
+	struct store *store = NULL;
+	struct ibid_err err = {.code = IBID_OK};
+	enum ibid_code code = try_open(url, create, &store, &err);
+	if (!code)
+		store_close(store);
+	if (code != expected || !strstr(err.text, text))
+		fail_msg("%s: %s: %s", url, ibid_code_name(code), err.text);
+}
+
+static void write_file(const char *name, const char *bytes, size_t size)
+{
+	snprintf(path, sizeof path, "%s/%s", directory, name);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes, 1, size, file), size);
+	fclose(file);
+}
+
+static void url_of_another_kind_is_invalid(void **state)
+{
+	(void)state;
+	assert_refused("", false, IBID_INVALID, "sqlite:PATH");
+	assert_refused("pay.db", true, IBID_INVALID, "postgres://");
+	assert_refused("mysql://root:secret@host/db", true, IBID_INVALID, "sqlite:PATH");
+	assert_refused("sqlite:", true, IBID_INVALID, "names no file");
+}
+
+static void missing_file_is_not_found_and_not_created(void **state)
+{
+	char url[160];
+	(void)state;
+	snprintf(path, sizeof path, "%s/missing.db", directory);
+	snprintf(url, sizeof url, "sqlite:%s", path);
+	assert_refused(url, false, IBID_NOT_FOUND, "ibid init");
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void missing_directory_is_not_found(void **state)
+{
+	char url[160];
+	(void)state;
+	snprintf(url, sizeof url, "sqlite:%s/no/such/pay.db", directory);
+	assert_refused(url, true, IBID_NOT_FOUND, "does not exist");
+	write_file("plain", "x", 1);
+	snprintf(url, sizeof url, "sqlite:%s/plain/pay.db", directory);
+	assert_refused(url, true, IBID_NOT_FOUND, "plain");
+}
+
+static void directory_is_not_a_database(void **state)
+{
+	char url[160];
+	(void)state;
+	snprintf(url, sizeof url, "sqlite:%s", directory);
+	assert_refused(url, true, IBID_IO, "is a directory");
+	snprintf(url, sizeof url, "sqlite:%s/", directory);
+	assert_refused(url, true, IBID_IO, "is a directory");
+	assert_refused("sqlite:/dev/null", true, IBID_IO, "not a regular file");
+}
+
+static void file_that_is_not_a_database_is_refused_and_left_alone(void **state)
+{
+	static const char text[] = "this is a letter, not a database; it has more than a hundred bytes "
+	                           "so that the header of a database would fit into it easily.";
+	char url[160], kept[sizeof text];
+	(void)state;
+	write_file("letter.txt", text, sizeof text);
+	snprintf(url, sizeof url, "sqlite:%s", path);
+	assert_refused(url, true, IBID_IO, "not an SQLite database");
+	assert_refused(url, false, IBID_IO, "not an SQLite database");
+	FILE *file = fopen(path, "r");
+	assert_int_equal(fread(kept, 1, sizeof kept, file), sizeof kept);
+	assert_memory_equal(kept, text, sizeof text);
+	fclose(file);
+}
+
+static void foreign_database_keeps_its_journal_mode_until_it_is_ours(void **state)
+{
+	int from, to, version;
+	struct ibid_err err;
+	(void)state;
+	snprintf(path, sizeof path, "%s/foreign.db", directory);
+	assert_true(exec("create table t (id text)"));
+	struct store *store = open_path(false);
+	assert_int_equal(store->ops->check_schema(store, &version, &err), IBID_SCHEMA);
+	store_close(store);
+	assert_int_equal(number("select journal_mode = 'delete' from pragma_journal_mode"), 1);
+	store = open_path(false);
+	assert_int_equal(store->ops->migrate(store, &from, &to, &err), IBID_OK);
+	store_close(store);
+	assert_int_equal(number("select journal_mode = 'wal' from pragma_journal_mode"), 1);
+	assert_true(exec("pragma journal_mode = delete"));
+	store_close(open_path(false));
+	assert_int_equal(number("select journal_mode = 'wal' from pragma_journal_mode"), 1);
+}
+
+static void names_that_mean_something_to_sqlite_are_plain_files(void **state)
+{
+	static const char *const names[] = {":memory:", "file:x.db?mode=memory", "a'b\"c"};
+	char old[4096];
+	(void)state;
+	assert_non_null(getcwd(old, sizeof old));
+	assert_int_equal(chdir(directory), 0);
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		char url[160];
+		struct store *store = NULL;
+		struct ibid_err err;
+		int from, to;
+		snprintf(url, sizeof url, "sqlite:%s", names[i]);
+		assert_int_equal(try_open(url, true, &store, &err), IBID_OK);
+		assert_int_equal(chdir("/"), 0);
+		assert_int_equal(store->ops->migrate(store, &from, &to, &err), IBID_OK);
+		store_close(store);
+		assert_int_equal(chdir(directory), 0);
+		assert_int_equal(access(names[i], F_OK), 0);
+	}
+	assert_int_equal(chdir(old), 0);
+}
+
+/* The child's exit status: 0 when everything in it held. */
+static int in_child(void (*body)(void))
+{
+	int status = -1;
+	fflush(stdout);
+	pid_t child = fork();
+	if (child == 0) {
+		body();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return status;
+}
+
+static void as_nobody(void)
+{
+	static const struct {
+		const char *name;
+		bool create;
+		const char *text;
+	} denied[] = {
+	    {"shut/pay.db", true, "no permission"},
+	    {"readonly.db", false, "no permission to write"},
+	    {"unreadable.db", false, "no permission to read"},
+	    {"locked/pay.db", false, "no permission to write in the directory"},
+	    {"locked/new.db", true, "no permission to write in the directory"},
+	};
+	if (getuid() == 0 && setuid(65534) != 0)
+		_exit(99);
+	for (size_t i = 0; i < sizeof denied / sizeof denied[0]; i++) {
+		char url[160];
+		struct store *store = NULL;
+		struct ibid_err err = {.code = IBID_OK};
+		snprintf(url, sizeof url, "sqlite:%s/%s", directory, denied[i].name);
+		enum ibid_code code = try_open(url, denied[i].create, &store, &err);
+		if (code != IBID_DENIED || !strstr(err.text, denied[i].text)) {
+			print_error("%s: %s: %s\n", url, ibid_code_name(code), err.text);
+			_exit((int)i + 1);
+		}
+	}
+}
+
+static void missing_permission_is_denied_and_says_which(void **state)
+{
+	char name[160];
+	(void)state;
+	static const char *const made[] = {"shut/pay.db", "locked/pay.db", "readonly.db",
+	                                   "unreadable.db"};
+	assert_int_equal(chmod(directory, 0755), 0);
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(name, sizeof name, "%s/%s", directory, i ? "locked" : "shut");
+		assert_int_equal(mkdir(name, 0755), 0);
+	}
+	for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
+		snprintf(path, sizeof path, "%s/%s", directory, made[i]);
+		assert_true(exec("create table t (id text)"));
+		assert_int_equal(chmod(path, i == 3 ? 0000 : i == 2 ? 0444 : 0666), 0);
+	}
+	snprintf(name, sizeof name, "%s/shut", directory);
+	assert_int_equal(chmod(name, 0000), 0);
+	assert_int_equal(in_child(as_nobody), 0);
+	assert_int_equal(chmod(name, 0755), 0);
+}
+
+/* ---- Every statement
+ * ------------------------------------------------------------------------------ */
+
+static const char *source_directory;
+
+static void every_statement_prepares_and_every_file_is_listed(void **state)
+{
+	struct ibid_err err;
+	int from, to;
+	(void)state;
+	struct store *store = fresh();
+	assert_int_equal(store->ops->migrate(store, &from, &to, &err), IBID_OK);
+	sqlite3 *db = open_raw();
+	for (size_t i = 0; i < LITE_SQL_COUNT; i++) {
+		sqlite3_stmt *stmt = NULL;
+		const char *tail = NULL;
+		if (sqlite3_prepare_v2(db, lite_sql[i].sql, -1, &stmt, &tail))
+			fail_msg("%s.sql: %s", lite_sql[i].name, sqlite3_errmsg(db));
+		if (strspn(tail, " \n") != strlen(tail))
+			fail_msg("%s.sql holds more than one statement", lite_sql[i].name);
+		char header[128];
+		int size = snprintf(header, sizeof header, "-- %s", lite_sql[i].name);
+		if (strncmp(lite_sql[i].sql, header, (size_t)size) != 0)
+			fail_msg("%s.sql does not start with its name", lite_sql[i].name);
+		sqlite3_finalize(stmt);
+	}
+	sqlite3_close(db);
+	store_close(store);
+	size_t on_disk = 0;
+	DIR *dir = opendir(source_directory);
+	assert_non_null(dir);
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		const char *dot = strrchr(entry->d_name, '.');
+		on_disk += dot && strcmp(dot, ".sql") == 0;
+	}
+	closedir(dir);
+	assert_int_equal(on_disk, LITE_SQL_COUNT);
+}
+
+/* ---- A bed for commands
+ * ----------------------------------------------------------------------------- */
+
+static const char *const emits[] = {"PaymentCreated"};
+
+static struct uuid make_id(unsigned n)
+{
+	return (struct uuid){{0, 0, (unsigned char)(n >> 8), (unsigned char)n, 0, 0, 0x70, 0, 0x80}};
+}
+
+static struct store *ready(void)
+{
+	int from, to;
+	enum schema_state schema;
+	struct ibid_err err = {.code = IBID_OK};
+	struct store *store = fresh();
+	if (store->ops->migrate(store, &from, &to, &err) ||
+	    store->ops->apply_schema(store, "suite", sql[SUITE_TABLES], 1, &schema, &err))
+		fail_msg("%s", err.text);
+	return store;
+}
+
+static struct identity identity_of(const char *key)
+{
+	return (struct identity){"acme", "pay", "", key};
+}
+
+static enum ibid_code claim(struct store *store, struct arena *arena, const char *key, unsigned n,
+                            struct claim *ret, struct ibid_err *err)
+{
+	struct identity identity = identity_of(key);
+	struct work_context context = {
+	    .command_id = make_id(n), .tenant = "acme", .emits = emits, .emit_count = 1, .now_us = 1};
+	return store->ops->claim(store, arena, &identity, &context, ret, err);
+}
+
+static struct tx *claim_free(struct store *store, const char *key, unsigned n)
+{
+	struct arena arena = {0};
+	struct claim got = {.kind = CLAIM_BUSY};
+	struct ibid_err err = {.code = IBID_OK};
+	if (claim(store, &arena, key, n, &got, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(got.kind, CLAIM_FREE);
+	arena_release(&arena);
+	return got.tx;
+}
+
+/* Audit entry and row with a body of `body_size`, then commit. */
+static enum ibid_code complete(struct tx **tx, const char *key, unsigned n, size_t body_size,
+                               struct ibid_err *err)
+{
+	struct arena arena = {0};
+	const struct store_ops *ops = (*tx)->store->ops;
+	struct outcome outcome;
+	char *body = arena_alloc(&arena, body_size + 1);
+	memset(body, '1', body_size);
+	struct command_row row = {.identity = identity_of(key),
+	                          .id = make_id(n),
+	                          .state = COMMAND_COMPLETED,
+	                          .scheme = 1,
+	                          .status = 201,
+	                          .audit_id = make_id(n + 5000),
+	                          .attempts = 1,
+	                          .body = body,
+	                          .body_size = body_size,
+	                          .created_us = 1,
+	                          .finished_us = 1,
+	                          .expires_us = 2};
+	struct audit_row audit = {.id = row.audit_id,
+	                          .command_id = row.id,
+	                          .tenant = "acme",
+	                          .operation = "pay",
+	                          .fact = "paid",
+	                          .outcome = "executed",
+	                          .at_us = 1};
+	enum ibid_code code = ops->put_audit(*tx, &audit, err);
+	if (!code)
+		code = ops->put_command(*tx, &row, NULL, err);
+	if (!code)
+		code = ops->commit(tx, &arena, &outcome, err);
+	ops->rollback(tx);
+	arena_release(&arena);
+	return code;
+}
+
+static enum claim_kind resolve(struct store *store, const char *key)
+{
+	struct arena arena = {0};
+	struct identity identity = identity_of(key);
+	struct claim got = {.kind = CLAIM_BUSY};
+	struct ibid_err err = {.code = IBID_OK};
+	if (store->ops->resolve(store, &arena, &identity, 1000000, &got, &err))
+		fail_msg("%s", err.text);
+	arena_release(&arena);
+	return got.kind;
+}
+
+/* ---- A file system that fails
+ * ----------------------------------------------------------------------- */
+
+/* Wraps the default VFS. Syncs of a WAL fail after the bytes were written; writes beyond a limit
+ * find the disk full. */
+static struct {
+	_Atomic bool fail_wal_sync, full;
+} disk;
+
+struct bad_file {
+	sqlite3_file base;
+	bool wal;
+	sqlite3_file *real; /* behind this struct */
+};
+
+static sqlite3_vfs *real_vfs;
+static sqlite3_vfs bad_vfs;
+static sqlite3_io_methods bad_methods;
+
+static sqlite3_file *real_of(sqlite3_file *file)
+{
+	return ((struct bad_file *)file)->real;
+}
+
+static int bad_close(sqlite3_file *file)
+{
+	sqlite3_file *real = real_of(file);
+	return real->pMethods ? real->pMethods->xClose(real) : SQLITE_OK;
+}
+
+static int bad_read(sqlite3_file *file, void *bytes, int size, sqlite3_int64 at)
+{
+	return real_of(file)->pMethods->xRead(real_of(file), bytes, size, at);
+}
+
+static int bad_write(sqlite3_file *file, const void *bytes, int size, sqlite3_int64 at)
+{
+	if (disk.full)
+		return SQLITE_FULL;
+	return real_of(file)->pMethods->xWrite(real_of(file), bytes, size, at);
+}
+
+static int bad_truncate(sqlite3_file *file, sqlite3_int64 size)
+{
+	return real_of(file)->pMethods->xTruncate(real_of(file), size);
+}
+
+static int bad_sync(sqlite3_file *file, int flags)
+{
+	if (disk.fail_wal_sync && ((struct bad_file *)file)->wal)
+		return SQLITE_IOERR_FSYNC;
+	return real_of(file)->pMethods->xSync(real_of(file), flags);
+}
+
+static int bad_size(sqlite3_file *file, sqlite3_int64 *size)
+{
+	return real_of(file)->pMethods->xFileSize(real_of(file), size);
+}
+
+static int bad_lock(sqlite3_file *file, int level)
+{
+	return real_of(file)->pMethods->xLock(real_of(file), level);
+}
+
+static int bad_unlock(sqlite3_file *file, int level)
+{
+	return real_of(file)->pMethods->xUnlock(real_of(file), level);
+}
+
+static int bad_check(sqlite3_file *file, int *result)
+{
+	return real_of(file)->pMethods->xCheckReservedLock(real_of(file), result);
+}
+
+static int bad_control(sqlite3_file *file, int op, void *arg)
+{
+	return real_of(file)->pMethods->xFileControl(real_of(file), op, arg);
+}
+
+static int bad_sector(sqlite3_file *file)
+{
+	return real_of(file)->pMethods->xSectorSize(real_of(file));
+}
+
+static int bad_device(sqlite3_file *file)
+{
+	return real_of(file)->pMethods->xDeviceCharacteristics(real_of(file));
+}
+
+static int bad_shm_map(sqlite3_file *file, int page, int size, int extend, void volatile **ret)
+{
+	return real_of(file)->pMethods->xShmMap(real_of(file), page, size, extend, ret);
+}
+
+static int bad_shm_lock(sqlite3_file *file, int at, int n, int flags)
+{
+	return real_of(file)->pMethods->xShmLock(real_of(file), at, n, flags);
+}
+
+static void bad_shm_barrier(sqlite3_file *file)
+{
+	real_of(file)->pMethods->xShmBarrier(real_of(file));
+}
+
+static int bad_shm_unmap(sqlite3_file *file, int remove)
+{
+	return real_of(file)->pMethods->xShmUnmap(real_of(file), remove);
+}
+
+static int bad_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
+                    int *ret_flags)
+{
+	struct bad_file *self = (struct bad_file *)file;
+	(void)vfs;
+	self->real = (sqlite3_file *)(self + 1);
+	self->wal = (flags & SQLITE_OPEN_WAL) != 0;
+	int rc = real_vfs->xOpen(real_vfs, name, self->real, flags, ret_flags);
+	self->base.pMethods = self->real->pMethods ? &bad_methods : NULL;
+	return rc;
+}
+
+static void use_bad_disk(void)
+{
+	real_vfs = sqlite3_vfs_find(NULL);
+	bad_vfs = *real_vfs;
+	bad_vfs.zName = "bad";
+	bad_vfs.szOsFile = (int)sizeof(struct bad_file) + real_vfs->szOsFile;
+	bad_vfs.xOpen = bad_open;
+	bad_methods = (sqlite3_io_methods){
+	    2,          bad_close,   bad_read,     bad_write,       bad_truncate,  bad_sync,
+	    bad_size,   bad_lock,    bad_unlock,   bad_check,       bad_control,   bad_sector,
+	    bad_device, bad_shm_map, bad_shm_lock, bad_shm_barrier, bad_shm_unmap, NULL,
+	    NULL};
+	assert_int_equal(sqlite3_vfs_register(&bad_vfs, 1), SQLITE_OK);
+}
+
+static int good_disk(void **state)
+{
+	(void)state;
+	disk.fail_wal_sync = disk.full = false;
+	return 0;
+}
+
+static void
+commit_whose_sync_fails_is_unknown_and_resolves_to_one_outcome(void **state) /* B15, I7 */
+{
+	struct ibid_err err = {.code = IBID_OK};
+	(void)state;
+	struct store *store = ready();
+	struct tx *tx = claim_free(store, "k-1", 1);
+	disk.fail_wal_sync = true;
+	assert_int_equal(complete(&tx, "k-1", 1, 10, &err), IBID_UNKNOWN);
+	assert_int_equal(err.next, IBID_NEXT_SAME_KEY);
+	disk.fail_wal_sync = false;
+	enum claim_kind kind = resolve(store, "k-1");
+	assert_int_not_equal(kind, CLAIM_BUSY);
+	if (kind == CLAIM_FREE) {
+		tx = claim_free(store, "k-1", 1);
+		assert_int_equal(complete(&tx, "k-1", 1, 10, &err), IBID_OK);
+	}
+	store_close(store);
+	assert_int_equal(number("select count(*) from ibid_command"), 1);
+	assert_int_equal(number("select count(*) from ibid_audit"), 1);
+}
+
+static void copy_file(const char *from, const char *to)
+{
+	char bytes[4096];
+	FILE *in = fopen(from, "r"), *out = fopen(to, "w");
+	assert_non_null(in);
+	assert_non_null(out);
+	for (size_t n; (n = fread(bytes, 1, sizeof bytes, in)) > 0;)
+		assert_int_equal(fwrite(bytes, 1, n, out), n);
+	fclose(in);
+	fclose(out);
+}
+
+/* Commands that a machine would find if it lost its power now: database and WAL, without the memory
+ * that processes share. */
+static int64_t commands_after_power_loss(void)
+{
+	char copy[140], wal[160], copy_wal[160], kept[sizeof path];
+	snprintf(copy, sizeof copy, "%s.copy", path);
+	snprintf(wal, sizeof wal, "%s-wal", path);
+	snprintf(copy_wal, sizeof copy_wal, "%s-wal", copy);
+	copy_file(path, copy);
+	copy_file(wal, copy_wal);
+	memcpy(kept, path, sizeof path);
+	memcpy(path, copy, sizeof path);
+	int64_t commands = number("select count(*) from ibid_command");
+	memcpy(path, kept, sizeof path);
+	unlink(copy);
+	return commands;
+}
+
+static void what_resolve_said_stays_true_after_a_power_loss(void **state) /* I7 */
+{
+	struct ibid_err err = {.code = IBID_OK};
+	(void)state;
+	struct store *store = ready();
+	struct tx *tx = claim_free(store, "k-1", 1);
+	disk.fail_wal_sync = true;
+	assert_int_equal(complete(&tx, "k-1", 1, 10, &err), IBID_UNKNOWN);
+	disk.fail_wal_sync = false;
+	/* The danger is real: recovery would take the frames for committed. */
+	assert_int_equal(commands_after_power_loss(), 1);
+	enum claim_kind kind = resolve(store, "k-1");
+	assert_int_equal(commands_after_power_loss(), kind == CLAIM_FOUND ? 1 : 0);
+	store_close(store);
+}
+
+static void resolve_on_a_disk_that_still_fails_says_so(void **state) /* I7 */
+{
+	struct ibid_err err = {.code = IBID_OK};
+	struct arena arena = {0};
+	struct identity identity = identity_of("k-1");
+	struct claim got;
+	(void)state;
+	struct store *store = ready();
+	struct tx *tx = claim_free(store, "k-1", 1);
+	disk.fail_wal_sync = true;
+	assert_int_equal(complete(&tx, "k-1", 1, 10, &err), IBID_UNKNOWN);
+	assert_int_not_equal(store->ops->resolve(store, &arena, &identity, 100000, &got, &err),
+	                     IBID_OK);
+	disk.fail_wal_sync = false;
+	assert_int_not_equal(resolve(store, "k-1"), CLAIM_BUSY);
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void full_disk_while_a_command_runs_is_definite(void **state)
+{
+	struct ibid_err err = {.code = IBID_OK};
+	(void)state;
+	struct store *store = ready();
+	struct tx *tx = claim_free(store, "k-1", 1);
+	disk.full = true;
+	/* Larger than the page cache, so that an insert has to write. */
+	enum ibid_code code = complete(&tx, "k-1", 1, 8 << 20, &err);
+	disk.full = false;
+	assert_int_equal(code, IBID_FULL);
+	assert_int_equal(err.next, IBID_NEXT_LATER);
+	assert_int_equal(number("select count(*) from ibid_command"), 0);
+	tx = claim_free(store, "k-1", 1);
+	assert_int_equal(complete(&tx, "k-1", 1, 10, &err), IBID_OK);
+	store_close(store);
+}
+
+static void full_disk_at_commit_is_unknown_and_resolves_to_free(void **state)
+{
+	struct ibid_err err = {.code = IBID_OK};
+	(void)state;
+	struct store *store = ready();
+	struct tx *tx = claim_free(store, "k-1", 1);
+	disk.full = true;
+	assert_int_equal(complete(&tx, "k-1", 1, 10, &err), IBID_UNKNOWN);
+	disk.full = false;
+	assert_int_equal(resolve(store, "k-1"), CLAIM_FREE);
+	store_close(store);
+}
+
+/* ---- Scripts and callbacks on SQLite
+ * ----------------------------------------------------------------- */
+
+/* Run one script text for a new command, commit when it succeeds. */
+static enum ibid_code run_text(struct store *store, unsigned n, const char *text,
+                               struct outcome *ret, struct arena *arena)
+{
+	struct script *script = NULL;
+	struct ibid_err err = {.code = IBID_OK};
+	char key[16];
+	*ret = (struct outcome){.status = 0};
+	if (store->ops->make_script(store, "t.sql", text, NULL, 0, &script, &err)) {
+		ret->text = arena_strdup(arena, err.text);
+		return err.code;
+	}
+	snprintf(key, sizeof key, "k-%u", n);
+	struct tx *tx = claim_free(store, key, n);
+	enum ibid_code code = store->ops->run_script(tx, arena, script, NULL, ret, &err);
+	if (!code)
+		code = store->ops->commit(&tx, arena, ret, &err);
+	store->ops->rollback(&tx);
+	store->ops->free_script(store, script);
+	return code;
+}
+
+static void assert_body(struct store *store, unsigned n, const char *expression,
+                        const char *expected)
+{
+	struct arena arena = {0};
+	struct outcome outcome;
+	char text[512];
+	struct script *script = NULL;
+	struct ibid_err err;
+	snprintf(text, sizeof text, "select 200 as status, %s as body;", expression);
+	assert_int_equal(store->ops->make_script(store, "t.sql", text, NULL, 0, &script, &err),
+	                 IBID_OK);
+	struct tx *tx = claim_free(store, "body", n);
+	enum ibid_code code = store->ops->run_script(tx, &arena, script, NULL, &outcome, &err);
+	if (code)
+		fail_msg("%s: %s", expression, err.text);
+	if (expected)
+		assert_string_equal(outcome.body, expected);
+	else
+		assert_null(outcome.body);
+	store->ops->rollback(&tx);
+	store->ops->free_script(store, script);
+	arena_release(&arena);
+}
+
+static void decimals_calculate_exactly(void **state)
+{
+	(void)state;
+	struct store *store = ready();
+	assert_body(store, 1, "decimal_add('12345678901234567.89', '0.01')", "12345678901234567.9");
+	assert_body(store, 1, "decimal_sub('1', 1)", "0");
+	assert_body(store, 1, "decimal_mul('1.10', '-3')", "-3.3");
+	assert_body(store, 1, "decimal_cmp('-5', '0')", "-1");
+	assert_body(store, 1, "decimal_cmp('1.0', 1)", "0");
+	assert_body(store, 1, "decimal_cmp('10', '9')", "1");
+	assert_body(store, 1, "decimal_add(null, '1')", NULL);
+	assert_body(store, 1,
+	            "(select decimal_sum(v) from (select '0.1' v union all select '0.2'"
+	            " union all select null union all select 3))",
+	            "3.3");
+	assert_body(store, 1, "(select decimal_sum(v) from (select null v))", NULL);
+	assert_body(store, 1,
+	            "(select group_concat(s, ' ') from (select decimal_sum(v) over (order by v rows 1"
+	            " preceding) s from (select '1.5' v union all select '2' union all select '4')))",
+	            "1.5 3.5 6");
+	store_close(store);
+}
+
+static void wrong_decimals_fail_with_a_reason(void **state)
+{
+	static const struct {
+		const char *sql, *text;
+	} wrong[] = {
+	    {"select 200 as status, decimal_add(0.1, '1') as body;", "REAL"},
+	    {"select 200 as status, decimal_add('1x', '1') as body;", "decimal_add"},
+	    {"select 200 as status, decimal_sum(x'31') as body;", "decimal_sum"},
+	    {"select 200 as status, decimal_mul('1e30', '1e30') as body;", "digits"},
+	    {"select 200 as status, 0.5 as body;", "body"},
+	    {"select '200' as status;", "integer"},
+	};
+	struct arena arena = {0};
+	struct outcome outcome;
+	(void)state;
+	struct store *store = ready();
+	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+		assert_int_equal(run_text(store, 1, wrong[i].sql, &outcome, &arena), IBID_FAILED);
+		if (!strstr(outcome.text, wrong[i].text))
+			fail_msg("%s: %s", wrong[i].sql, outcome.text);
+	}
+	arena_release(&arena);
+	store_close(store);
+}
+
+static void emitted_payload_is_kept_in_canonical_form(void **state)
+{
+	struct arena arena = {0};
+	struct outcome outcome;
+	(void)state;
+	struct store *store = ready();
+	assert_int_equal(
+	    run_text(store, 1,
+	             "select ibid_emit('payment', 7, 'PaymentCreated', "
+	             "'{ \"b\": 1.10, \"a\": 12345678901234567.890 }'); select 200 as status;",
+	             &outcome, &arena),
+	    IBID_OK);
+	assert_int_equal(number("select payload = '{\"a\":12345678901234567.89,\"b\":1.1}'"
+	                        " and aggregateid = '7' from ibid_event"),
+	                 1);
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void column_that_would_round_a_decimal_is_refused(void **state)
+{
+	struct ibid_err err;
+	(void)state;
+	struct store *store = ready();
+	assert_int_equal(store->ops->check_decimal_column(store, "amount", &err), IBID_OK);
+	assert_true(exec("create table fee (id text, amount numeric)"));
+	assert_int_equal(store->ops->check_decimal_column(store, "amount", &err), IBID_CONTRACT);
+	assert_non_null(strstr(err.text, "fee.amount"));
+	store_close(store);
+}
+
+static void scripts_can_not_end_the_transaction_or_touch_the_ledger(void **state) /* I1, I3 */
+{
+	static const char *const refused[] = {
+	    "insert into ibid_command (tenant) values ('x');",
+	    "update ibid_aggregate set version = 0;",
+	    "delete from ibid_event_key;",
+	    "drop table ibid_event;",
+	    "drop trigger ibid_event_is_never_edited;",
+	    "alter table ibid_audit add column x text;",
+	    "create temp table ibid_command (id text);",
+	    "create trigger sly after insert on payment begin delete from ibid_answer; end;",
+	    "create table ibid_mine (id text);",
+	    "pragma foreign_keys = off;",
+	    "attach ':memory:' as other;",
+	    "savepoint s;",
+	    "rollback;",
+	    "insert into child (id) values ('a'); insert or rollback into child (id) values ('a');",
+	    "select ibid_reject('lower', 422, 'x');",
+	    "select ibid_reject('FINE', 200, 'x');",
+	    "select ibid_emit('payment', 'p', 'PaymentCreated', '{\"a\":1,\"a\":2}');",
+	    "select ibid_emit('payment', '', 'PaymentCreated', '{}');",
+	    "select ibid_emit('payment', 'p', 'PaymentCreated', '{}', -1);",
+	    "select ibid_emit('payment', 'p', 'PaymentCreated', '{}', 0, '');",
+	};
+	struct arena arena = {0};
+	struct outcome outcome;
+	(void)state;
+	struct store *store = ready();
+	for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+		enum ibid_code code = run_text(store, 1, refused[i], &outcome, &arena);
+		if (code != IBID_FAILED && code != IBID_CONTRACT && code != IBID_DUPLICATE)
+			fail_msg("%s: %s", refused[i], ibid_code_name(code));
+	}
+	assert_int_equal(number("select count(*) from child"), 0);
+	assert_int_equal(number("select count(*) from ibid_event"), 0);
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void indexes_that_sqlite_describes_by_columns_are_named(void **state) /* B09 */
+{
+	static const struct {
+		const char *table, *insert, *unique;
+	} cases[] = {
+	    {"create table a (x text, y text); create unique index a_xy on a (x, y)",
+	     "insert into a values ('1', '2');", "a_xy"},
+	    {"create table b (x text primary key)", "insert into b values ('1');",
+	     "sqlite_autoindex_b_1"},
+	    {"create table c (x text primary key) without rowid", "insert into c values ('1');",
+	     "sqlite_autoindex_c_1"},
+	    {"create table d (x text); create unique index d_lower on d (lower(x))",
+	     "insert into d values ('A');", "d_lower"},
+	    {"create table e (x text unique); create unique index e_x on e (x)",
+	     "insert into e values ('1');", "e_x,sqlite_autoindex_e_1"},
+	    {"create table \"odd.name, x\" (\"a.b, c\" text); create unique index odd on \"odd.name, "
+	     "x\" "
+	     "(\"a.b, c\")",
+	     "insert into \"odd.name, x\" values ('1');", "odd"},
+	    {"create table f (x text, y text, z text); create unique index f_x on f (x) where z is "
+	     "null;"
+	     " create unique index f_xy on f (x, y)",
+	     "insert into f values ('1', '2', 'z');", "f_xy"},
+	};
+	struct arena arena = {0};
+	struct outcome outcome;
+	unsigned n = 1;
+	(void)state;
+	struct store *store = ready();
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		assert_true(exec(cases[i].table));
+		assert_int_equal(run_text(store, n++, cases[i].insert, &outcome, &arena), IBID_OK);
+		assert_int_equal(run_text(store, n++, cases[i].insert, &outcome, &arena), IBID_DUPLICATE);
+		assert_string_equal(outcome.unique, cases[i].unique);
+	}
+	assert_true(exec("create table g (x integer primary key)"));
+	assert_int_equal(run_text(store, n++, "insert into g values (1);", &outcome, &arena), IBID_OK);
+	assert_int_equal(run_text(store, n++, "insert into g values (1);", &outcome, &arena),
+	                 IBID_FAILED);
+	assert_non_null(strstr(outcome.text, "g.x"));
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void lent_handle_can_not_end_the_transaction(void **state) /* I1 */
+{
+	struct ibid_err err;
+	struct arena arena = {0};
+	struct outcome outcome;
+	(void)state;
+	struct store *store = ready();
+	struct tx *tx = claim_free(store, "k-1", 1);
+	sqlite3 *db = store->ops->lend(tx, true);
+	assert_int_equal(sqlite3_exec(db, "commit", NULL, NULL, NULL), SQLITE_AUTH);
+	assert_int_equal(sqlite3_exec(db, "rollback", NULL, NULL, NULL), SQLITE_AUTH);
+	assert_int_equal(
+	    sqlite3_exec(db, "insert into payment (id, tenant) values ('a', 't')", NULL, NULL, NULL),
+	    SQLITE_OK);
+	store->ops->lend(tx, false);
+	assert_int_equal(store->ops->commit(&tx, &arena, &outcome, &err), IBID_OK);
+	assert_int_equal(number("select count(*) from payment"), 1);
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void callback_that_loses_the_transaction_commits_nothing(void **state) /* I1 */
+{
+	struct ibid_err err;
+	(void)state;
+	struct store *store = ready();
+	assert_true(exec("insert into payment (id, tenant) values ('a', 't')"));
+	struct tx *tx = claim_free(store, "k-1", 1);
+	sqlite3 *db = store->ops->lend(tx, true);
+	assert_int_not_equal(sqlite3_exec(db,
+	                                  "insert or rollback into payment (id, tenant) values "
+	                                  "('a', 't')",
+	                                  NULL, NULL, NULL),
+	                     SQLITE_OK);
+	/* Without a transaction this would commit by itself. */
+	assert_int_not_equal(
+	    sqlite3_exec(db, "insert into payment (id, tenant) values ('b', 't')", NULL, NULL, NULL),
+	    SQLITE_OK);
+	store->ops->lend(tx, false);
+	assert_int_not_equal(complete(&tx, "k-1", 1, 10, &err), IBID_OK);
+	assert_int_equal(number("select count(*) from payment"), 1);
+	assert_int_equal(number("select count(*) from ibid_audit"), 0);
+	tx = claim_free(store, "k-1", 1);
+	assert_int_equal(complete(&tx, "k-1", 1, 10, &err), IBID_OK);
+	store_close(store);
+}
+
+static void schema_file_says_where_it_is_wrong(void **state)
+{
+	enum schema_state schema;
+	struct ibid_err err;
+	(void)state;
+	struct store *store = ready();
+	assert_int_equal(store->ops->apply_schema(store, "schema.sqlite.sql", sql[SUITE_TABLES_BROKEN],
+	                                          1, &schema, &err),
+	                 IBID_CONTRACT);
+	assert_non_null(strstr(err.text, "schema.sqlite.sql:3: "));
+	assert_int_equal(store->ops->apply_schema(store, "s.sql", "create table x (id text);\ncommit;",
+	                                          1, &schema, &err),
+	                 IBID_CONTRACT);
+	assert_non_null(strstr(err.text, "s.sql:2: transaction control"));
+	assert_int_equal(number("select count(*) from sqlite_schema where name in ('x', 'half')"), 0);
+	store_close(store);
+}
+
+/* ---- Files shared by processes
+ * ------------------------------------------------------------------------ */
+
+static void migrate_in_child(void)
+{
+	struct ibid_err err;
+	struct store *store = NULL;
+	char url[160];
+	int from, to;
+	snprintf(url, sizeof url, "sqlite:%s", path);
+	if (try_open(url, true, &store, &err) || store->ops->migrate(store, &from, &to, &err)) {
+		print_error("%s\n", err.text);
+		_exit(1);
+	}
+	store_close(store);
+}
+
+static void processes_migrate_at_once_and_all_succeed(void **state)
+{
+	enum { PROCESSES = 6 };
+	pid_t children[PROCESSES];
+	(void)state;
+	snprintf(path, sizeof path, "%s/%u.db", directory, ++files);
+	fflush(stdout);
+	for (int i = 0; i < PROCESSES; i++) {
+		children[i] = fork();
+		if (children[i] == 0) {
+			migrate_in_child();
+			_exit(0);
+		}
+	}
+	for (int i = 0; i < PROCESSES; i++) {
+		int status = -1;
+		assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+		assert_int_equal(status, 0);
+	}
+	assert_int_equal(number("select count(*) from ibid_schema"), STORE_SCHEMA);
+}
+
+static void killed_inside_a_transaction(void)
+{
+	struct ibid_err err;
+	struct store *store = NULL;
+	char url[160];
+	snprintf(url, sizeof url, "sqlite:%s", path);
+	if (try_open(url, false, &store, &err))
+		_exit(1);
+	struct tx *tx = claim_free(store, "k-1", 1);
+	(void)tx;
+	kill(getpid(), SIGKILL);
+}
+
+static void process_that_dies_inside_a_transaction_leaves_the_identity_free(void **state) /* B02 */
+{
+	struct ibid_err err;
+	(void)state;
+	store_close(ready());
+	assert_true(WIFSIGNALED(in_child(killed_inside_a_transaction)));
+	struct store *store = again();
+	struct tx *tx = claim_free(store, "k-1", 1);
+	assert_int_equal(complete(&tx, "k-1", 1, 10, &err), IBID_OK);
+	store_close(store);
+}
+
+static void another_process_that_holds_the_file_is_waited_for_and_then_busy(void **state)
+{
+	struct ibid_err err;
+	struct arena arena = {0};
+	struct claim got;
+	(void)state;
+	struct store *store = ready();
+	sqlite3 *db = open_raw();
+	assert_int_equal(sqlite3_exec(db, "begin immediate", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(claim(store, &arena, "k-1", 1, &got, &err), IBID_BUSY);
+	assert_int_equal(err.next, IBID_NEXT_LATER);
+	assert_int_equal(resolve(store, "k-1"), CLAIM_BUSY);
+	sqlite3_close(db);
+	struct tx *tx = claim_free(store, "k-1", 1);
+	store->ops->rollback(&tx);
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void completed_command_is_answered_while_the_writer_is_held(void **state) /* B03 */
+{
+	struct ibid_err err;
+	struct arena arena = {0};
+	struct claim got;
+	(void)state;
+	struct store *store = ready();
+	struct tx *tx = claim_free(store, "k-1", 1);
+	assert_int_equal(complete(&tx, "k-1", 1, 10, &err), IBID_OK);
+	tx = claim_free(store, "k-2", 2);
+	assert_int_equal(claim(store, &arena, "k-1", 3, &got, &err), IBID_OK);
+	assert_int_equal(got.kind, CLAIM_FOUND);
+	assert_null(got.tx);
+	store->ops->rollback(&tx);
+	store_close(store);
+	arena_release(&arena);
+}
+
+static int64_t file_size(const char *suffix)
+{
+	char name[160];
+	struct stat info;
+	snprintf(name, sizeof name, "%s%s", path, suffix);
+	return stat(name, &info) == 0 ? (int64_t)info.st_size : -1;
+}
+
+static void wal_is_moved_into_the_file_and_gone_after_closing(void **state)
+{
+	struct ibid_err err;
+	(void)state;
+	struct store *store = ready();
+	for (unsigned n = 1; n <= 60; n++) {
+		char key[16];
+		snprintf(key, sizeof key, "k-%u", n);
+		struct tx *tx = claim_free(store, key, n);
+		assert_int_equal(complete(&tx, key, n, 200000, &err), IBID_OK);
+	}
+	/* 12 MB went through it. */
+	assert_in_range(file_size("-wal"), 1, 6 << 20);
+	store_close(store);
+	assert_int_equal(file_size("-wal"), -1);
+	assert_int_equal(number("select count(*) from ibid_command"), 60);
+}
+
+static void unprepared_file_says_that_it_has_no_schema(void **state)
+{
+	struct ibid_err err;
+	struct arena arena = {0};
+	struct claim got;
+	(void)state;
+	struct store *store = fresh();
+	assert_int_equal(claim(store, &arena, "k-1", 1, &got, &err), IBID_SCHEMA);
+	assert_non_null(strstr(err.text, "ibid init"));
+	store_close(store);
+	arena_release(&arena);
+}
+
+/* ---- Decorators
+ * ---------------------------------------------------------------------------------------- */
+
+struct heard {
+	char text[1024];
+};
+
+static void hear(void *user, const char *verb, bool after, enum ibid_code code)
+{
+	struct heard *heard = user;
+	size_t used = strlen(heard->text);
+	if (after)
+		snprintf(heard->text + used, sizeof heard->text - used, "%s=%s ", verb,
+		         ibid_code_name(code));
+}
+
+static void trace_tells_every_verb_and_its_code(void **state)
+{
+	struct heard heard = {""};
+	struct ibid_err err;
+	(void)state;
+	struct store *store = store_trace_wrap(ready(), hear, &heard);
+	assert_string_equal(store->ops->name, "sqlite");
+	struct tx *tx = claim_free(store, "k-1", 1);
+	assert_ptr_equal(tx->store, store);
+	assert_int_equal(complete(&tx, "k-1", 1, 10, &err), IBID_OK);
+	tx = claim_free(store, "k-2", 2);
+	store->ops->rollback(&tx);
+	store_close(store);
+	assert_string_equal(heard.text, "claim=ok put_audit=ok put_command=ok commit=ok claim=ok "
+	                                "rollback=ok close=ok ");
+}
+
+/* One command on a store that fails at its n-th verb; what it said. */
+static enum ibid_code faulty_command(struct store *store, const char *key, unsigned n)
+{
+	struct arena arena = {0};
+	struct claim got = {.kind = CLAIM_BUSY};
+	struct ibid_err err;
+	enum ibid_code code = claim(store, &arena, key, n, &got, &err);
+	if (!code && got.kind == CLAIM_FREE)
+		code = complete(&got.tx, key, n, 10, &err);
+	arena_release(&arena);
+	return code;
+}
+
+/* What a command says when its n-th verb fails, and what is left of it. */
+static void assert_fault(enum fault_kind kind, unsigned n, enum ibid_code expected, int64_t rows)
+{
+	struct store *store = store_fault_wrap(ready(), kind, n);
+	assert_int_equal(faulty_command(store, "k-1", 1), expected);
+	assert_true(store_fault_fired(store));
+	assert_int_equal(store_fault_verbs(store), n);
+	assert_int_equal(number("select count(*) from ibid_command"), rows);
+	assert_int_equal(faulty_command(store, "k-1", 1), IBID_OK); /* it acts once */
+	assert_int_equal(number("select count(*) from ibid_command"), 1);
+	store_close(store);
+}
+
+static void fault_acts_once_at_each_verb(void **state)
+{
+	(void)state;
+	for (unsigned n = 1; n <= 3; n++) { /* claim, put_audit, put_command */
+		assert_fault(FAULT_ERROR_BEFORE, n, IBID_UNAVAILABLE, 0);
+		assert_fault(FAULT_ERROR_AFTER, n, IBID_UNAVAILABLE, 0);
+		assert_fault(FAULT_UNKNOWN_BEFORE, n, IBID_UNAVAILABLE, 0);
+	}
+	assert_fault(FAULT_ERROR_BEFORE, 4, IBID_UNAVAILABLE, 0);
+	assert_fault(FAULT_ERROR_AFTER, 4, IBID_UNKNOWN, 1);
+	assert_fault(FAULT_UNKNOWN_BEFORE, 4, IBID_UNKNOWN, 0);
+}
+
+static void fault_beyond_the_last_verb_does_not_fire(void **state)
+{
+	(void)state;
+	struct store *store = store_fault_wrap(ready(), FAULT_ERROR_BEFORE, 5);
+	assert_string_equal(store->ops->name, "sqlite");
+	assert_int_equal(faulty_command(store, "k-1", 1), IBID_OK);
+	assert_false(store_fault_fired(store));
+	assert_int_equal(store_fault_verbs(store), 4);
+	store_close(store);
+}
+
+static unsigned kill_at;
+static enum fault_kind kill_kind;
+
+static void killed_at_a_verb(void)
+{
+	struct store *store = store_fault_wrap(again(), kill_kind, kill_at);
+	faulty_command(store, "k-1", 1);
+	store_close(store);
+}
+
+static void kill_at_each_verb_leaves_all_or_nothing(void **state) /* B02, I1 */
+{
+	(void)state;
+	for (int after = 0; after < 2; after++) {
+		kill_kind = after ? FAULT_KILL_AFTER : FAULT_KILL_BEFORE;
+		for (kill_at = 1; kill_at <= 4; kill_at++) {
+			store_close(ready());
+			int status = in_child(killed_at_a_verb);
+			assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+			int64_t expected = after && kill_at == 4;
+			assert_int_equal(number("select count(*) from ibid_command"), expected);
+			assert_int_equal(number("select count(*) from ibid_audit"), expected);
+			struct store *store = again();
+			assert_int_equal(faulty_command(store, "k-1", 1), IBID_OK);
+			store_close(store);
+			assert_int_equal(number("select count(*) from ibid_command"), 1);
+		}
+	}
+}
+
+static void passwords_are_covered_in_messages(void **state)
+{
+	static const char *const urls[][2] = {
+	    {"sqlite:pay:me@home.db", "sqlite:pay:me@home.db"},
+	    {"postgres://ibid:s3cret@db/ledger", "postgres://ibid:***@db/ledger"},
+	    {"postgresql://ibid:a@b/c:d@db:5432/ledger?sslmode=require",
+	     "postgresql://ibid:***@db:5432/ledger?sslmode=require"},
+	    {"postgres://ibid@db:5432/ledger", "postgres://ibid@db:5432/ledger"},
+	    {"postgres://db:5432/ledger?user=x&password=s3cret&sslpassword=s&a=b",
+	     "postgres://db:5432/ledger?user=x&password=***&sslpassword=***&a=b"},
+	    {"postgres:///ledger", "postgres:///ledger"},
+	    {"mysql://root:s3cret@db", "***"},
+	};
+	struct arena arena = {0};
+	(void)state;
+	for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++)
+		assert_string_equal(store_url_redacted(&arena, urls[i][0]), urls[i][1]);
+	arena_release(&arena);
+}
+
+static void names_of_states_are_read_back(void **state)
+{
+	enum command_state got;
+	(void)state;
+	for (int i = 0; i < COMMAND_STATE_COUNT; i++) {
+		assert_true(command_state_read(command_state_name((enum command_state)i), &got));
+		assert_int_equal(got, i);
+	}
+	assert_string_equal(command_state_name(COMMAND_IN_PROGRESS), "IN_PROGRESS");
+	assert_false(command_state_read("completed", &got));
+}
+
+#define BAD_DISK(name) cmocka_unit_test_teardown(name, good_disk)
+
+int main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(url_of_another_kind_is_invalid),
+	    cmocka_unit_test(missing_file_is_not_found_and_not_created),
+	    cmocka_unit_test(missing_directory_is_not_found),
+	    cmocka_unit_test(directory_is_not_a_database),
+	    cmocka_unit_test(file_that_is_not_a_database_is_refused_and_left_alone),
+	    cmocka_unit_test(foreign_database_keeps_its_journal_mode_until_it_is_ours),
+	    cmocka_unit_test(names_that_mean_something_to_sqlite_are_plain_files),
+	    cmocka_unit_test(missing_permission_is_denied_and_says_which),
+	    cmocka_unit_test(every_statement_prepares_and_every_file_is_listed),
+	    BAD_DISK(commit_whose_sync_fails_is_unknown_and_resolves_to_one_outcome),
+	    BAD_DISK(what_resolve_said_stays_true_after_a_power_loss),
+	    BAD_DISK(resolve_on_a_disk_that_still_fails_says_so),
+	    BAD_DISK(full_disk_while_a_command_runs_is_definite),
+	    BAD_DISK(full_disk_at_commit_is_unknown_and_resolves_to_free),
+	    cmocka_unit_test(decimals_calculate_exactly),
+	    cmocka_unit_test(wrong_decimals_fail_with_a_reason),
+	    cmocka_unit_test(emitted_payload_is_kept_in_canonical_form),
+	    cmocka_unit_test(column_that_would_round_a_decimal_is_refused),
+	    cmocka_unit_test(scripts_can_not_end_the_transaction_or_touch_the_ledger),
+	    cmocka_unit_test(indexes_that_sqlite_describes_by_columns_are_named),
+	    cmocka_unit_test(lent_handle_can_not_end_the_transaction),
+	    cmocka_unit_test(callback_that_loses_the_transaction_commits_nothing),
+	    cmocka_unit_test(schema_file_says_where_it_is_wrong),
+	    cmocka_unit_test(processes_migrate_at_once_and_all_succeed),
+	    cmocka_unit_test(process_that_dies_inside_a_transaction_leaves_the_identity_free),
+	    cmocka_unit_test(another_process_that_holds_the_file_is_waited_for_and_then_busy),
+	    cmocka_unit_test(completed_command_is_answered_while_the_writer_is_held),
+	    cmocka_unit_test(wal_is_moved_into_the_file_and_gone_after_closing),
+	    cmocka_unit_test(unprepared_file_says_that_it_has_no_schema),
+	    cmocka_unit_test(trace_tells_every_verb_and_its_code),
+	    cmocka_unit_test(fault_acts_once_at_each_verb),
+	    cmocka_unit_test(fault_beyond_the_last_verb_does_not_fire),
+	    cmocka_unit_test(kill_at_each_verb_leaves_all_or_nothing),
+	    cmocka_unit_test(passwords_are_covered_in_messages),
+	    cmocka_unit_test(names_of_states_are_read_back),
+	};
+	char command[128];
+	if (argc != 2) {
+		fprintf(stderr, "usage: %s DIRECTORY-OF-THE-SQL-FILES\n", argv[0]);
+		return 2;
+	}
+	source_directory = argv[1];
+	strcpy(directory, "/tmp/ibid-store-XXXXXX");
+	if (!mkdtemp(directory))
+		return 1;
+	int failed = suite_run("store-sqlite", &sqlite);
+	use_bad_disk();
+	failed += cmocka_run_group_tests_name("sqlite", tests, NULL, NULL);
+	snprintf(command, sizeof command, "rm -rf %s", directory);
+	return system(command) != 0 || failed;
+}
