@@ -454,18 +454,16 @@ static enum ibid_code record_success(struct submission *sub, struct tx **tx,
 		code = put_audit(sub, *tx, &row, outcome, err);
 	if (!code)
 		code = ops->put_command(*tx, &row, previous, err);
-	if (!code) {
-		struct command_row told = whole_answer(&row, outcome);
-		return commit(sub, tx, &told, ret, err);
+	if (code == IBID_RETRY) {
+		ops->rollback(tx);
+		*ret = STEP_COLLIDED;
+		return IBID_OK;
 	}
-	if (code != IBID_REJECTED && code != IBID_RETRY)
+	/* An event that the store rejected dooms the transaction: commit rolls back, and says why. */
+	if (code && code != IBID_REJECTED)
 		return code;
-	struct outcome why = {.status = 409, .reason = "VERSION_CONFLICT", .text = err->text};
-	ops->rollback(tx);
-	if (code == IBID_REJECTED)
-		postpone(sub, code, FAILURE_BUSINESS, &why);
-	*ret = code == IBID_REJECTED ? STEP_AGAIN : STEP_COLLIDED;
-	return IBID_OK;
+	struct command_row told = whole_answer(&row, outcome);
+	return commit(sub, tx, &told, ret, err);
 }
 
 /* Is `name` among the candidates? SQLite can't always tell indexes over the same columns apart. */

@@ -502,7 +502,7 @@ static enum ibid_code read_colon(struct splitter *s)
 static enum ibid_code refuse_placeholder(struct splitter *s)
 {
 	size_t size = 1;
-	while (in_name(s->at[size]) && size < NAME_BYTES_MAX)
+	while (size < NAME_BYTES_MAX && in_name(s->at[size]))
 		size++;
 	return refuse(s, s->line, "%.*s is not a parameter; write :name", (int)size, s->at);
 }

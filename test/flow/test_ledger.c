@@ -54,6 +54,7 @@ struct act {
 	const char *reject;          /* reason code */
 	bool fail_after_effect;
 	bool emit_version_gap;
+	const char *event_key;
 	int calls;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -105,6 +106,9 @@ static enum ibid_code act_out(struct ibid_work *work, void *user)
 	if (act->emit_version_gap)
 		assert_int_equal(ibid_emit(work, IBID_EVENT(.aggregate_type = "thing", .aggregate_id = "1", .type = "Called",
 		                                            .payload = "{}", .version = 7)), IBID_OK);
+	if (act->event_key)
+		assert_int_equal(ibid_emit(work, IBID_EVENT(.aggregate_type = "thing", .aggregate_id = "1", .type = "Called",
+		                                            .payload = "{}", .key = act->event_key)), IBID_OK);
 	ibid_resource(work, "thing", ibid_work_command_id(work));
 	return ibid_answer(work, 201, "{\"b\": 1.10, \"a\": \"\\u00e9\"}");
 }
@@ -527,6 +531,19 @@ static void versions_of_an_aggregate_are_contiguous_and_a_gap_is_rejected(void *
 	assert_rows(2, 2, 2, 4);
 }
 
+static void an_event_key_is_used_once_per_tenant(void **state)
+{
+	(void)state;
+	act_new("call")->event_key = "invoice-7";
+	bed_expect(ibid, "call", "k-1", "{}", "executed 201");
+	struct ibid_result *result = bed_submit(ibid, "call", "k-2", "{}");
+	assert_string_equal(bed_say(result), "rejected 409");
+	assert_string_equal(ibid_result_reason(result), "EVENT_KEY_USED");
+	ibid_result_free(result);
+	assert_int_equal(rows("effect"), 1);
+	assert_int_equal(rows("ibid.event"), 1);
+}
+
 /* ---- Contract versions --------------------------------------------------------------------------------- */
 
 static const char pay_v2[] = "command: pay\n"
@@ -763,6 +780,7 @@ int main(int argc, char **argv)
 	    TEST(or_rejected_with_the_id_of_the_existing_document),
 	    TEST(uniqueness_under_a_condition_ends_with_the_condition),
 	    TEST(versions_of_an_aggregate_are_contiguous_and_a_gap_is_rejected),
+	    TEST(an_event_key_is_used_once_per_tenant),
 	    TEST(a_retry_after_a_contract_change_is_compared_under_its_own_version),
 	    TEST(a_contract_changed_without_a_new_version_is_refused),
 	    TEST(twenty_identical_requests_at_once_have_one_effect),

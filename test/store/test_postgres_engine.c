@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -161,6 +162,42 @@ static void every_sql_file_prepares_with_the_parameters_that_we_send(void **stat
 	store_close(store);
 }
 
+/* A plan is made once and kept: one that is wrong for a table still empty stays wrong as it grows.
+ */
+static void look_ups_are_planned_over_their_index_also_on_empty_tables(void **state)
+{
+	static const struct {
+		enum pg_statement_name name;
+		const char *arguments, *index;
+	} plans[] = {
+	    {STATEMENT_CLAIM_FIND, "'t', 'o', 's', 'k'", "using command_pkey"},
+	    {STATEMENT_COMMAND_GET, "'t', 'o', 's', 'k'", "using command_pkey"},
+	    {STATEMENT_COMMAND_GET_ID, "'t', null", "using command_tenant_id_key"},
+	    {STATEMENT_COMMAND_LIST, "'t', null, null, null, null, 9", "command_tenant_id_key"},
+	    {STATEMENT_EVENT_LIST_COMMAND, "'t', null, 9", "event_default_tenant_command_id_idx"},
+	    {STATEMENT_AUDIT_LIST_COMMAND, "'t', null, 9", "audit_default_tenant_command_id_idx"},
+	};
+	struct store *store = fixture_fresh();
+	PGconn *link = fixture_connect(fixture_own_url());
+	(void)state;
+	PQclear(PQexec(link, "set plan_cache_mode = force_generic_plan"));
+	for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+		char sql[128], plan[4096] = "";
+		snprintf(sql, sizeof sql, "explain execute p%zu (%s)", i, plans[i].arguments);
+		char name[8];
+		snprintf(name, sizeof name, "p%zu", i);
+		PQclear(PQprepare(link, name, pg_statements[plans[i].name].sql, 0, NULL));
+		PGresult *result = PQexec(link, sql);
+		for (int row = 0; row < PQntuples(result); row++)
+			strncat(plan, PQgetvalue(result, row, 0), sizeof plan - strlen(plan) - 1);
+		PQclear(result);
+		if (!strstr(plan, plans[i].index))
+			fail_msg("%s: %s", plans[i].index, *plan ? plan : PQerrorMessage(link));
+	}
+	PQfinish(link);
+	store_close(store);
+}
+
 static void the_lock_key_is_the_same_in_c_and_in_sql(void **state)
 {
 	struct store *store = fixture_fresh();
@@ -211,7 +248,7 @@ static void an_error_of_opening_says_what_is_wrong_and_no_password(void **state)
 	fixture_database();
 	assert_int_equal(open_code("postgres://u:s3cret%zz@h/db", &err), IBID_INVALID);
 	assert_null(strstr(err.text, "s3cret"));
-	assert_int_equal(open_code("postgres://h/db?statements=maybe", &err), IBID_INVALID);
+	assert_int_equal(open_code("postgres://u:a?b@h/db?statements=maybe", &err), IBID_INVALID);
 	assert_non_null(strstr(err.text, "statements"));
 	snprintf(url, sizeof url, "postgres://postgres:s3cret@127.0.0.1:%d/no_such_database",
 	         fixture_port());
@@ -484,12 +521,20 @@ static void statements_of_a_lent_connection_commit_with_the_command(void **state
 	arena_release(&arena);
 }
 
-static void emit_outside_of_a_command_is_refused(void **state)
+static void a_lent_connection_that_was_lost_has_committed_nothing(void **state)
 {
+	struct arena arena = {0};
+	struct ibid_err err;
 	struct store *store = fixture_fresh();
 	(void)state;
-	assert_false(fixture_exec("select ibid.emit('payment', 'p1', 'PaymentCreated', '{}')"));
+	struct tx *tx = must_claim(store, &arena, "k");
+	PGconn *link = store->ops->lend(tx, true);
+	kill_backends();
+	PQclear(PQexec(link, "select 1"));
+	(void)store->ops->lend(tx, false);
+	assert_int_equal(put_and_commit(store, &arena, tx, "k", &err), IBID_UNAVAILABLE);
 	store_close(store);
+	arena_release(&arena);
 }
 
 /* ---- Locks -------------------------------------------------------------------------------------
@@ -700,6 +745,20 @@ static const char *state_of(PGconn *link, const char *sql)
 	return sqlstate;
 }
 
+static void emit_and_reject_refuse_wrong_use(void **state)
+{
+	struct store *store = fixture_fresh();
+	PGconn *link = fixture_connect(fixture_own_url());
+	(void)state;
+	assert_string_equal(state_of(link, "select ibid.emit('p', '1', 'PaymentCreated', '{}')"),
+	                    "IB003");
+	assert_string_equal(state_of(link, "select ibid.reject('no spaces', 422, 'x')"), "IB003");
+	assert_string_equal(state_of(link, "select ibid.reject('A', 200, 'x')"), "IB003");
+	assert_string_equal(state_of(link, "select ibid.reject('A', 422, null)"), "IB001");
+	PQfinish(link);
+	store_close(store);
+}
+
 static void the_application_role_can_work_and_can_not_rewrite_history(void **state)
 {
 	static const char *const denied[] = {
@@ -883,6 +942,7 @@ static bool bouncer_start(struct bouncer *bouncer)
 	bouncer->pid = fork();
 	if (bouncer->pid == 0) {
 		become_postgres();
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		execlp("pgbouncer", "pgbouncer", "-q", bouncer->ini, (char *)NULL);
 		execl("/usr/sbin/pgbouncer", "pgbouncer", "-q", bouncer->ini, (char *)NULL);
 		_exit(127);
@@ -1088,6 +1148,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(every_sql_file_prepares_with_the_parameters_that_we_send),
+	    cmocka_unit_test(look_ups_are_planned_over_their_index_also_on_empty_tables),
 	    cmocka_unit_test(the_lock_key_is_the_same_in_c_and_in_sql),
 	    cmocka_unit_test(sql_makes_uuids_of_version_7_in_the_order_of_time),
 	    cmocka_unit_test(an_error_of_opening_says_what_is_wrong_and_no_password),
@@ -1104,7 +1165,8 @@ int main(void)
 	    cmocka_unit_test(a_handler_that_leaves_the_transaction_failed_has_failed),
 	    cmocka_unit_test(a_handler_that_leaves_results_unread_is_misuse),
 	    cmocka_unit_test(statements_of_a_lent_connection_commit_with_the_command),
-	    cmocka_unit_test(emit_outside_of_a_command_is_refused),
+	    cmocka_unit_test(a_lent_connection_that_was_lost_has_committed_nothing),
+	    cmocka_unit_test(emit_and_reject_refuse_wrong_use),
 	    cmocka_unit_test(one_of_two_in_a_deadlock_is_told_to_retry),
 	    cmocka_unit_test(a_serialization_failure_is_told_to_retry),
 	    cmocka_unit_test(a_locked_business_row_is_busy_and_not_an_endless_wait),

@@ -109,8 +109,8 @@ enum ibid_code pg_claim(struct store *base, struct arena *arena, const struct id
 enum { RESOLVE_BEGIN, RESOLVE_WAIT, RESOLVE_LOCK, RESOLVE_FIND, RESOLVE_ROLLBACK, RESOLVE_COUNT };
 enum { RETRY_PAUSE_US = 50000, CONNECT_SECONDS_MAX = 10 };
 
-/* One look on one connection, which is closed afterwards. It rolls back before it is: the server takes
- * its time to notice a closed connection, and would hold the lock against the next claim. */
+/* One look on one connection, which is closed afterwards. It rolls back before it is: the server
+ * takes its time to notice a closed connection, and would hold the lock against the next claim. */
 static enum ibid_code look(struct pg_conn *conn, struct arena *arena,
                            const struct identity *identity, int64_t wait_us, struct claim *ret,
                            struct ibid_err *err)

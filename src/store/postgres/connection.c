@@ -16,17 +16,15 @@
 
 static const char parameter[] = "statements=";
 
-/* The parameter in the query part of the URL, or NULL. */
+/* The parameter in the URL, or NULL. A password may hold a '?' too: the last match is in the query.
+ */
 static char *find_parameter(char *url)
 {
-	char *at = strchr(url, '?');
-	while (at) {
-		at++;
-		if (strncmp(at, parameter, sizeof parameter - 1) == 0)
-			return at;
-		at = strchr(at, '&');
-	}
-	return NULL;
+	char *found = NULL;
+	for (char *at = url; (at = strstr(at, parameter)); at++)
+		if (at > url && (at[-1] == '?' || at[-1] == '&'))
+			found = at;
+	return found;
 }
 
 /* Close the gap: what follows takes its place, or the '?' or '&' before it goes too. */
@@ -44,7 +42,8 @@ static bool url_is_valid(const char *url)
 	char *message = NULL;
 	PQconninfoOption *options = PQconninfoParse(url, &message);
 	bool valid = options;
-	/* libpq looks at ports only when it connects, and says the same as for a server that is away. */
+	/* libpq looks at ports only when it connects, and says the same as for a server that is away.
+	 */
 	for (const PQconninfoOption *option = options; option && option->keyword; option++) {
 		if (strcmp(option->keyword, "port") == 0 && option->val)
 			valid = strspn(option->val, "0123456789,") == strlen(option->val);

@@ -1,5 +1,5 @@
 -- command_get_id: $1 tenant, $2 id
--- The whole record of one command.
+-- The whole record of one command. The collation chooses the index: see migration 001.
 select
 	c.tenant, c.operation, c.scope, c.key, c.id, c.state, c.scheme, c.contract_version,
 	encode(c.fingerprint, 'hex'), c.linked, c.status, c.resource_type, c.resource_id, c.reason, c.text,
@@ -11,4 +11,4 @@ select
 from ibid.command as c
 left join ibid.answer as a
 	on a.tenant = c.tenant and a.command_id = c.id and a.attempts = c.attempts
-where c.tenant = $1 and c.id = $2
+where c.tenant collate "POSIX" = $1 and c.id = $2

@@ -1,6 +1,6 @@
 -- command_list: $1 tenant, $2 operation or null, $3 key or null, $4 state or null,
 --   $5 older than this id or null, $6 limit
--- Newest first, along the index (tenant, id).
+-- Newest first, along the index (tenant, id), which the collation chooses: see migration 001.
 select
 	c.tenant, c.operation, c.scope, c.key, c.id, c.state, c.scheme, c.contract_version,
 	encode(c.fingerprint, 'hex'), c.linked, c.status, c.resource_type, c.resource_id, c.reason, c.text,
@@ -12,7 +12,7 @@ select
 from ibid.command as c
 left join ibid.answer as a
 	on a.tenant = c.tenant and a.command_id = c.id and a.attempts = c.attempts
-where c.tenant = $1
+where c.tenant collate "POSIX" = $1
 	and c.id < coalesce($5::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
 	and ($2::text is null or c.operation = $2)
 	and ($3::text is null or c.key = $3)
