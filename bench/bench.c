@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench.c -- what protection costs: the same work bare, unprotected and protected, side by side.
  *
- * Every variant inserts one payment. *bare* does nothing else; *unprotected* also writes an event and
- * an audit row of its own in one transaction; *protected* is ibid_submit of a command whose script
- * inserts the payment and emits the event. Rounds of the variants alternate, so that a slow minute of
- * the machine meets all of them; the figure is the median round, with the slowest and fastest beside it. */
+ * Every variant inserts one payment. *bare* does nothing else; *unprotected* also writes an event
+ * and an audit row of its own in one transaction; *protected* is ibid_submit of a command whose
+ * script inserts the payment and emits the event. Rounds of the variants alternate, so that a slow
+ * minute of the machine meets all of them; the figure is the median round, with the slowest and
+ * fastest beside it. */
 #include "base/canon.h"
 #include "base/id.h"
 #include "contract/payload.h"
@@ -36,9 +37,13 @@ static void die(const char *what, const char *why)
 	exit(1);
 }
 
-static double now(void) { return (double)env_steady_us(env) / 1e6; }
+static double now(void)
+{
+	return (double)env_steady_us(env) / 1e6;
+}
 
-/* ---- One caller --------------------------------------------------------------------------------- */
+/* ---- One caller ---------------------------------------------------------------------------------
+ */
 
 struct caller {
 	struct target *target;
@@ -69,7 +74,8 @@ static void pg_step(struct caller *caller, const char *name, const char *const *
 }
 
 static const char *const bare_sql[5] = {
-    "insert into payment (tenant, id, payer, payee, amount, currency) values ($1, $2, $3, $4, $5, $6)",
+    ("insert into payment (tenant, id, payer, payee, amount, currency) "
+     "values ($1, $2, $3, $4, $5, $6)"),
     "insert into own_event (id, tenant, aggregate_id, type, payload) values ($1, $2, $3, $4, $5)",
     "insert into own_audit (id, tenant, actor, action, resource_id) values ($1, $2, $3, $4, $5)",
     "begin", "commit"};
@@ -105,7 +111,8 @@ static void disconnect_caller(struct caller *caller)
 
 static void insert_payment(struct caller *caller, const char *id)
 {
-	const char *values[6] = {"acme", id, "DE02120300000000202051", "DE02500105170137075030", "12.5", "EUR"};
+	const char *values[6] = {"acme", id,   "DE02120300000000202051", "DE02500105170137075030",
+	                         "12.5", "EUR"};
 	if (caller->db)
 		lite_step(caller, 0, values, 6);
 	else
@@ -117,7 +124,8 @@ static void insert_unprotected(struct caller *caller, const char *id)
 	char event[UUID_TEXT_SIZE], audit[UUID_TEXT_SIZE];
 	uuid_write(uuid_v7(env), event);
 	uuid_write(uuid_v7(env), audit);
-	const char *events[5] = {event, "acme", id, "PaymentCreated", "{\"amount\":12.5,\"currency\":\"EUR\"}"};
+	const char *events[5] = {event, "acme", id, "PaymentCreated",
+	                         "{\"amount\":12.5,\"currency\":\"EUR\"}"};
 	const char *audits[5] = {audit, "acme", "u7", "create-payment", id};
 	if (caller->db) {
 		lite_step(caller, 3, NULL, 0);
@@ -138,13 +146,18 @@ static void submit(struct caller *caller, const char *key, bool duplicate)
 {
 	struct ibid_result *result = NULL;
 	struct ibid_err err = {0};
-	if (ibid_submit(caller->target->ibid,
-	                IBID_COMMAND(.tenant = "acme", .client = "bench", .actor = "u7", .operation = "pay", .key = key,
-	                             .payload = "{\"from\":\"DE02120300000000202051\",\"to\":\"DE02500105170137075030\","
-	                                        "\"amount\":12.50,\"currency\":\"EUR\"}"),
-	                &result, &err))
+	if (ibid_submit(
+	        caller->target->ibid,
+	        IBID_COMMAND(
+	                .tenant = "acme", .client = "bench", .actor = "u7", .operation = "pay",
+	                .key = key,
+	                .payload =
+	                    "{\"from\":\"DE02120300000000202051\",\"to\":\"DE02500105170137075030\","
+	                    "\"amount\":12.50,\"currency\":\"EUR\"}"),
+	        &result, &err))
 		die("ibid_submit", err.text);
-	if (ibid_result_decision(result) != IBID_DECISION_EXECUTED || ibid_result_replayed(result) != duplicate)
+	if (ibid_result_decision(result) != IBID_DECISION_EXECUTED ||
+	    ibid_result_replayed(result) != duplicate)
 		die("ibid_submit", ibid_decision_name(ibid_result_decision(result)));
 	ibid_result_free(result);
 }
@@ -170,7 +183,8 @@ static void *run_caller(void *user)
 	return NULL;
 }
 
-/* ---- Rounds ---------------------------------------------------------------------------------------- */
+/* ---- Rounds
+ * ---------------------------------------------------------------------------------------- */
 
 static double run_round(struct target *target, struct caller *callers, int count)
 {
@@ -200,7 +214,8 @@ static int by_value(const void *a, const void *b)
 
 static void compare(struct target *target, int callers_count)
 {
-	static const char *const titles[VARIANTS] = {"bare INSERT", "unprotected", "ibid_submit", "replay"};
+	static const char *const titles[VARIANTS] = {"bare INSERT", "unprotected", "ibid_submit",
+	                                             "replay"};
 	static int run_number;
 	struct caller callers[VARIANTS][CALLERS_MAX] = {0};
 	double figures[VARIANTS][ROUNDS];
@@ -220,21 +235,24 @@ static void compare(struct target *target, int callers_count)
 		qsort(figures[v], ROUNDS, sizeof **figures, by_value);
 		double median = figures[v][ROUNDS / 2];
 		bare = v == 0 ? median : bare;
-		printf("%-9s %7d  %-12s %10.0f %8.2f   %6.0f .. %.0f\n", target->name, callers_count, titles[v], median,
-		       median / bare, figures[v][0], figures[v][ROUNDS - 1]);
+		printf("%-9s %7d  %-12s %10.0f %8.2f   %6.0f .. %.0f\n", target->name, callers_count,
+		       titles[v], median, median / bare, figures[v][0], figures[v][ROUNDS - 1]);
 		for (int i = 0; i < callers_count; i++)
 			disconnect_caller(&callers[v][i]);
 	}
 	fflush(stdout);
 }
 
-/* ---- Stores ------------------------------------------------------------------------------------------ */
+/* ---- Stores
+ * ------------------------------------------------------------------------------------------ */
 
 static void open_target(struct target *target)
 {
 	struct ibid_err err = {0};
 	if (ibid_init(IBID_OPTIONS(.store = target->url, .contracts = BENCH_CONTRACTS), &err) ||
-	    ibid_open(IBID_OPTIONS(.store = target->url, .contracts = BENCH_CONTRACTS, .busy_ms = 60000, .connections = CALLERS_MAX), &target->ibid, &err))
+	    ibid_open(IBID_OPTIONS(.store = target->url, .contracts = BENCH_CONTRACTS, .busy_ms = 60000,
+	                           .connections = CALLERS_MAX),
+	              &target->ibid, &err))
 		die(target->url, err.text);
 }
 
@@ -277,16 +295,20 @@ static void bench_postgres(void)
 	if (!base)
 		die("IBID_TEST_PG", "not set; run through tools/with-postgres");
 	admin("create database ibid_bench");
-	snprintf(target.url, sizeof target.url, "%.*s/ibid_bench", (int)(strrchr(base, '/') - base), base);
+	snprintf(target.url, sizeof target.url, "%.*s/ibid_bench", (int)(strrchr(base, '/') - base),
+	         base);
 	bench_store(&target);
 	admin("drop database ibid_bench with (force)");
 }
 
-/* ---- Canonical form and fingerprint -------------------------------------------------------------------- */
+/* ---- Canonical form and fingerprint
+ * -------------------------------------------------------------------- */
 
 static const char document[] =
-    "{\"from\":\"DE02120300000000202051\",\"to\":\"DE02500105170137075030\",\"amount\":12.50,\"currency\":\"EUR\","
-    "\"note\":\"Rechnung 4711 / 2026-11, K\\u00f6ln\",\"lines\":[{\"sku\":\"A-1\",\"qty\":3,\"price\":1.10},"
+    "{\"from\":\"DE02120300000000202051\",\"to\":\"DE02500105170137075030\",\"amount\":12.50,"
+    "\"currency\":\"EUR\","
+    "\"note\":\"Rechnung 4711 / 2026-11, "
+    "K\\u00f6ln\",\"lines\":[{\"sku\":\"A-1\",\"qty\":3,\"price\":1.10},"
     "{\"sku\":\"B-2\",\"qty\":1,\"price\":9.20}],\"requestedAt\":\"2026-11-15T10:00:00+01:00\"}";
 
 static void bench_canonical(void)
@@ -302,7 +324,8 @@ static void bench_canonical(void)
 			ibid_free(text);
 		}
 	} while ((spent = now() - began) < round_seconds);
-	printf("canonical form     %8.1f MB/s   (%zu-byte payment)\n", (double)count * (sizeof document - 1) / spent / 1e6, sizeof document - 1);
+	printf("canonical form     %8.1f MB/s   (%zu-byte payment)\n",
+	       (double)count * (sizeof document - 1) / spent / 1e6, sizeof document - 1);
 }
 
 static void bench_fingerprint(void)
@@ -323,7 +346,8 @@ static void bench_fingerprint(void)
 			arena_release(&arena);
 		}
 	} while ((spent = now() - began) < round_seconds);
-	printf("fingerprints       %8.0f /s     (reading the payload included)\n", (double)count / spent);
+	printf("fingerprints       %8.0f /s     (reading the payload included)\n",
+	       (double)count / spent);
 }
 
 int main(void)
@@ -331,7 +355,9 @@ int main(void)
 	env = env_system();
 	if (getenv("BENCH_SECONDS"))
 		round_seconds = atof(getenv("BENCH_SECONDS"));
-	printf("store     callers  variant           per second    ratio   slowest .. fastest of %d rounds of %.1f s\n", ROUNDS, round_seconds);
+	printf("store     callers  variant           per second    ratio   slowest .. fastest of %d "
+	       "rounds of %.1f s\n",
+	       ROUNDS, round_seconds);
 	bench_sqlite();
 	bench_postgres();
 	bench_canonical();

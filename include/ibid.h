@@ -33,7 +33,7 @@ extern "C" {
 #define IBID_VERSION_PATCH 0
 
 #if defined(__GNUC__)
-#define IBID_API __attribute__((visibility("default")))
+#define IBID_API   __attribute__((visibility("default")))
 #define IBID_CHECK __attribute__((warn_unused_result))
 #else
 #define IBID_API
@@ -43,25 +43,26 @@ extern "C" {
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
 /* One list for the enum, the names and the documentation: X(symbol, name, meaning). */
-#define IBID_CODES(X)                                                                               \
-	X(IBID_OK, "ok", "done")                                                                        \
-	X(IBID_INVALID, "invalid", "the input is wrong; the text says where")                           \
-	X(IBID_CONTRACT, "contract", "a contract is wrong, missing or contradicts the store")           \
-	X(IBID_NOT_FOUND, "not-found", "no such thing")                                                 \
-	X(IBID_DENIED, "denied", "the operating system or the database refused permission")             \
-	X(IBID_SCHEMA, "schema", "the store's schema does not fit this version of ibid")                \
-	X(IBID_BUSY, "busy", "locked by others for too long; nothing was done")                         \
-	X(IBID_UNAVAILABLE, "unavailable", "the store can't be reached; nothing was done")              \
-	X(IBID_IO, "io", "the store failed to read or write; nothing was done")                         \
-	X(IBID_FULL, "full", "no space left for the store; nothing was done")                           \
-	X(IBID_LIMIT, "limit", "a documented limit was exceeded")                                       \
-	X(IBID_NOMEM, "no-memory", "out of memory; nothing was done")                                   \
-	X(IBID_UNKNOWN, "unknown", "a commit did not report success and its outcome could not be read") \
-	X(IBID_FAILED, "failed", "the handler failed")                                                  \
-	X(IBID_REJECTED, "rejected", "the handler rejected the command")                                \
-	X(IBID_DUPLICATE, "duplicate", "a declared business uniqueness was hit")                        \
-	X(IBID_RETRY, "retry", "deadlock or serialization failure; the transaction was rolled back")    \
-	X(IBID_MISUSE, "misuse", "the call breaks the rules of this header")                            \
+#define IBID_CODES(X)                                                                              \
+	X(IBID_OK, "ok", "done")                                                                       \
+	X(IBID_INVALID, "invalid", "the input is wrong; the text says where")                          \
+	X(IBID_CONTRACT, "contract", "a contract is wrong, missing or contradicts the store")          \
+	X(IBID_NOT_FOUND, "not-found", "no such thing")                                                \
+	X(IBID_DENIED, "denied", "the operating system or the database refused permission")            \
+	X(IBID_SCHEMA, "schema", "the store's schema does not fit this version of ibid")               \
+	X(IBID_BUSY, "busy", "locked by others for too long; nothing was done")                        \
+	X(IBID_UNAVAILABLE, "unavailable", "the store can't be reached; nothing was done")             \
+	X(IBID_IO, "io", "the store failed to read or write; nothing was done")                        \
+	X(IBID_FULL, "full", "no space left for the store; nothing was done")                          \
+	X(IBID_LIMIT, "limit", "a documented limit was exceeded")                                      \
+	X(IBID_NOMEM, "no-memory", "out of memory; nothing was done")                                  \
+	X(IBID_UNKNOWN, "unknown",                                                                     \
+	  "a commit did not report success and its outcome could not be read")                         \
+	X(IBID_FAILED, "failed", "the handler failed")                                                 \
+	X(IBID_REJECTED, "rejected", "the handler rejected the command")                               \
+	X(IBID_DUPLICATE, "duplicate", "a declared business uniqueness was hit")                       \
+	X(IBID_RETRY, "retry", "deadlock or serialization failure; the transaction was rolled back")   \
+	X(IBID_MISUSE, "misuse", "the call breaks the rules of this header")                           \
 	X(IBID_INTERNAL, "internal", "a defect in ibid; please report it")
 
 enum ibid_code {
@@ -103,14 +104,15 @@ struct ibid_options {
 	const char *contracts; /* directory of contract files; required */
 	ibid_log_fn *log;      /* NULL: no log */
 	void *log_user;
-	unsigned connections;  /* PostgreSQL connections at most; 0: 16 */
-	unsigned busy_ms;      /* how long to wait for locks and connections; 0: 5000 */
+	unsigned connections; /* PostgreSQL connections at most; 0: 16 */
+	unsigned busy_ms;     /* how long to wait for locks and connections; 0: 5000 */
 };
 #define IBID_OPTIONS(...) (&(struct ibid_options){.size = sizeof(struct ibid_options), __VA_ARGS__})
 
 /* Create or migrate the store, apply the directory's schema files once, and record its contracts.
  * Safe to call again and by several processes at once. Needs the right to create tables. */
-IBID_API IBID_CHECK enum ibid_code ibid_init(const struct ibid_options *options, struct ibid_err *err);
+IBID_API IBID_CHECK enum ibid_code ibid_init(const struct ibid_options *options,
+                                             struct ibid_err *err);
 
 /* Open a store that ibid_init prepared and load the contracts. `*ret` is freed by ibid_close. */
 IBID_API IBID_CHECK enum ibid_code ibid_open(const struct ibid_options *options, struct ibid **ret,
@@ -140,12 +142,14 @@ IBID_API const char *ibid_work_operation(const struct ibid_work *work);
 IBID_API const char *ibid_work_key(const struct ibid_work *work);
 IBID_API const char *ibid_work_client(const struct ibid_work *work);
 IBID_API const char *ibid_work_actor(const struct ibid_work *work);
-IBID_API const char *ibid_work_command_id(const struct ibid_work *work); /* UUID, stable over retries */
-IBID_API const char *ibid_work_now(const struct ibid_work *work);        /* RFC 3339, UTC */
-IBID_API const char *ibid_work_payload(const struct ibid_work *work);    /* canonical JSON */
+IBID_API const char *
+ibid_work_command_id(const struct ibid_work *work);               /* UUID, stable over retries */
+IBID_API const char *ibid_work_now(const struct ibid_work *work); /* RFC 3339, UTC */
+IBID_API const char *ibid_work_payload(const struct ibid_work *work); /* canonical JSON */
 
 /* The value of a declared field as exact text: NULL when absent or null. Decimals and integers in
- * plain notation, booleans as "true" or "false", instants in RFC 3339 UTC, json in canonical form. */
+ * plain notation, booleans as "true" or "false", instants in RFC 3339 UTC, json in canonical form.
+ */
 IBID_API const char *ibid_field_text(const struct ibid_work *work, const char *pointer);
 
 /* The same for an integer field. False when absent or null; `*ret` is then untouched. */
@@ -172,15 +176,16 @@ struct ibid_event {
 IBID_API enum ibid_code ibid_emit(struct ibid_work *work, const struct ibid_event *event);
 
 /* Answer. `body` is JSON or NULL; it is kept, and given back, in canonical form. */
-IBID_API IBID_CHECK enum ibid_code ibid_answer(struct ibid_work *work, int status, const char *body);
+IBID_API IBID_CHECK enum ibid_code ibid_answer(struct ibid_work *work, int status,
+                                               const char *body);
 
 /* Name the resource that the command made or changed (for `answer: {store: reference}`). */
 IBID_API void ibid_resource(struct ibid_work *work, const char *type, const char *id);
 
 /* Reject, for good: the business change is rolled back, the rejection is the command's outcome.
  * `reason` is a stable code (A-Z, 0-9, _), `status` 400..499. */
-IBID_API IBID_CHECK enum ibid_code ibid_reject(struct ibid_work *work, const char *reason, int status,
-                                               const char *text);
+IBID_API IBID_CHECK enum ibid_code ibid_reject(struct ibid_work *work, const char *reason,
+                                               int status, const char *text);
 
 /* Say that a unique index declared under the contract's `unique` was violated: ibid rolls back and
  * links to the existing document or rejects with its id, as the contract says. */
@@ -211,10 +216,12 @@ struct ibid_command {
 	X(IBID_DECISION_EXECUTED, "executed", "the command has run")                                   \
 	X(IBID_DECISION_REJECTED, "rejected", "a controlled rejection, with its reason")               \
 	X(IBID_DECISION_LINKED, "linked", "the business fact existed already: the answer names it")    \
-	X(IBID_DECISION_CONFLICT, "conflict", "the key was used for another payload; nothing was done") \
+	X(IBID_DECISION_CONFLICT, "conflict",                                                          \
+	  "the key was used for another payload; nothing was done")                                    \
 	X(IBID_DECISION_IN_PROGRESS, "in_progress", "the same command is being run now")               \
 	X(IBID_DECISION_FAILED, "failed", "it failed and may be sent again with the same key")         \
-	X(IBID_DECISION_UNKNOWN, "unknown", "whether it ran is not known: ask again with the same key") \
+	X(IBID_DECISION_UNKNOWN, "unknown",                                                            \
+	  "whether it ran is not known: ask again with the same key")                                  \
 	X(IBID_DECISION_EXPIRED, "expired", "the key outlived its retention and may not be used again")
 
 enum ibid_decision {
@@ -230,24 +237,26 @@ IBID_API const char *ibid_decision_name(enum ibid_decision decision);
  * rejection or a conflict is a result, not an error. Any other code means that nothing was decided;
  * `err->next` says whether the same key may be sent again. `*ret` is freed by ibid_result_free.
  * Success is told only after the commit is durable. */
-IBID_API IBID_CHECK enum ibid_code ibid_submit(struct ibid *ibid, const struct ibid_command *command,
+IBID_API IBID_CHECK enum ibid_code ibid_submit(struct ibid *ibid,
+                                               const struct ibid_command *command,
                                                struct ibid_result **ret, struct ibid_err *err);
 
 IBID_API enum ibid_decision ibid_result_decision(const struct ibid_result *result);
-IBID_API bool ibid_result_replayed(const struct ibid_result *result); /* an earlier outcome */
-IBID_API int ibid_result_status(const struct ibid_result *result);    /* as in HTTP */
+IBID_API bool ibid_result_replayed(const struct ibid_result *result);    /* an earlier outcome */
+IBID_API int ibid_result_status(const struct ibid_result *result);       /* as in HTTP */
 IBID_API const char *ibid_result_body(const struct ibid_result *result); /* JSON; "" when none */
 IBID_API size_t ibid_result_body_size(const struct ibid_result *result);
-IBID_API const char *ibid_result_command_id(const struct ibid_result *result); /* "" when none */
+IBID_API const char *ibid_result_command_id(const struct ibid_result *result);    /* "" when none */
 IBID_API const char *ibid_result_resource_type(const struct ibid_result *result); /* "" when none */
 IBID_API const char *ibid_result_resource_id(const struct ibid_result *result);   /* "" when none */
 IBID_API const char *ibid_result_reason(const struct ibid_result *result); /* stable code; "" */
 IBID_API const char *ibid_result_text(const struct ibid_result *result);   /* a sentence; "" */
 IBID_API int64_t ibid_result_age_ms(const struct ibid_result *result);     /* since first seen */
 IBID_API int64_t ibid_result_retry_after_ms(const struct ibid_result *result); /* 0: don't */
-IBID_API void ibid_result_free(struct ibid_result *result); /* takes NULL */
+IBID_API void ibid_result_free(struct ibid_result *result);                    /* takes NULL */
 
-/* ---- Identity and meaning, without a store ---------------------------------------------------- */
+/* ---- Identity and meaning, without a store ----------------------------------------------------
+ */
 
 /* The canonical form of a JSON text: RFC 8785, except that a number which a double would change
  * keeps all its digits. `*ret` is freed by ibid_free. Errors carry line and column. */

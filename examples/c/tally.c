@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tally.c STORE CONTRACTS FILE -- count words, one per line, from several threads.
  *
- * The key of a line is the file's name and the line's number, so the program may be killed and started
- * again, or two may run at once: no line is counted twice and none is left out. */
+ * The key of a line is the file's name and the line's number, so the program may be killed and
+ * started again, or two may run at once: no line is counted twice and none is left out. */
 #include <ibid.h>
 #include <libpq-fe.h>
 #include <pthread.h>
@@ -29,7 +29,8 @@ static enum ibid_code tally(struct ibid_work *work, void *user)
 		}
 		sqlite3_finalize(statement);
 	} else {
-		PGresult *result = PQexecParams(ibid_work_postgres(work), upsert, 1, NULL, &word, NULL, NULL, 0);
+		PGresult *result = PQexecParams(ibid_work_postgres(work), upsert, 1, NULL, &word, NULL,
+		                                NULL, 0);
 		const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 		bool collided = state && (strcmp(state, "40P01") == 0 || strcmp(state, "40001") == 0);
 		counted = PQresultStatus(result) == PGRES_COMMAND_OK;
@@ -37,7 +38,8 @@ static enum ibid_code tally(struct ibid_work *work, void *user)
 		if (collided)
 			return IBID_RETRY;
 	}
-	return counted ? ibid_answer(work, 200, NULL) : ibid_fail(work, "the word could not be counted");
+	return counted ? ibid_answer(work, 200, NULL)
+	               : ibid_fail(work, "the word could not be counted");
 }
 
 struct job {
@@ -57,8 +59,9 @@ static bool submit_line(struct job *job, int number, const char *word)
 		struct ibid_result *result = NULL;
 		struct ibid_err err = {0};
 		enum ibid_code code = ibid_submit(job->ibid,
-		                                  IBID_COMMAND(.tenant = "acme", .client = "tally", .operation = "tally",
-		                                               .key = key, .payload = payload),
+		                                  IBID_COMMAND(.tenant = "acme", .client = "tally",
+		                                               .operation = "tally", .key = key,
+		                                               .payload = payload),
 		                                  &result, &err);
 		if (code && err.next == IBID_NEXT_NEVER) {
 			fprintf(stderr, "tally: line %d: %s\n", number, err.text);
@@ -117,7 +120,8 @@ int main(int argc, char **argv)
 		total.replayed += jobs[i].replayed;
 		total.failed += jobs[i].failed;
 	}
-	printf("%d counted, %d counted before, %d failed\n", total.executed, total.replayed, total.failed);
+	printf("%d counted, %d counted before, %d failed\n", total.executed, total.replayed,
+	       total.failed);
 	ibid_close(ibid);
 	return total.failed ? 1 : 0;
 }

@@ -16,8 +16,9 @@ static bool move(sqlite3 *db, const char *account, int64_t cents)
 {
 	sqlite3_stmt *statement = NULL;
 	bool moved = false;
-	if (sqlite3_prepare_v2(db, "update account set cents = cents + ?2 where id = ?1 and cents + ?2 >= 0",
-	                       -1, &statement, NULL) == SQLITE_OK) {
+	if (sqlite3_prepare_v2(
+	        db, "update account set cents = cents + ?2 where id = ?1 and cents + ?2 >= 0", -1,
+	        &statement, NULL) == SQLITE_OK) {
 		sqlite3_bind_text(statement, 1, account, -1, SQLITE_TRANSIENT);
 		sqlite3_bind_int64(statement, 2, cents);
 		moved = sqlite3_step(statement) == SQLITE_DONE && sqlite3_changes(db) == 1;
@@ -38,8 +39,8 @@ static enum ibid_code transfer(struct ibid_work *work, void *user)
 		return ibid_reject(work, "SAME_ACCOUNT", 422, "from and to must differ");
 	if (!move(db, from, -cents) || !move(db, to, cents))
 		return ibid_reject(work, "NOT_POSSIBLE", 422, "no such account, or not enough money");
-	ibid_emit(work, IBID_EVENT(.aggregate_type = "account", .aggregate_id = from, .type = "Transferred",
-	                           .payload = ibid_work_payload(work)));
+	ibid_emit(work, IBID_EVENT(.aggregate_type = "account", .aggregate_id = from,
+	                           .type = "Transferred", .payload = ibid_work_payload(work)));
 	return ibid_answer(work, 201, "{\"done\":true}");
 }
 
@@ -59,12 +60,14 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 2; i++) { /* the second time is a retry */
 		struct ibid_result *result = NULL;
 		if (ibid_submit(ibid,
-		                IBID_COMMAND(.tenant = "acme", .client = "example", .operation = "transfer", .key = "k-1",
+		                IBID_COMMAND(.tenant = "acme", .client = "example", .operation = "transfer",
+		                             .key = "k-1",
 		                             .payload = "{\"from\":\"A\",\"to\":\"B\",\"cents\":1250}"),
 		                &result, &err))
 			return fail(&err);
 		printf("%s%s %d %s\n", ibid_result_replayed(result) ? "replayed " : "",
-		       ibid_decision_name(ibid_result_decision(result)), ibid_result_status(result), ibid_result_body(result));
+		       ibid_decision_name(ibid_result_decision(result)), ibid_result_status(result),
+		       ibid_result_body(result));
 		ibid_result_free(result);
 	}
 	ibid_close(ibid);

@@ -11,27 +11,29 @@ struct ibid {
 
 /* Where a store or the surroundings are put in the place of the real ones. */
 struct api_seams {
-	struct env *env;                                      /* NULL: the system's */
+	struct env *env;                                        /* NULL: the system's */
 	struct store *(*wrap)(void *user, struct store *store); /* NULL: none */
 	void *user;
 };
 
-IBID_CHECK enum ibid_code api_open(const struct ibid_options *options, const struct api_seams *seams,
-                        struct ibid **ret, struct ibid_err *err);
+IBID_CHECK enum ibid_code api_open(const struct ibid_options *options,
+                                   const struct api_seams *seams, struct ibid **ret,
+                                   struct ibid_err *err);
 
 /* What ibid_init did. */
 struct init_report {
 	int schema_from, schema_to;
-	bool has_file;              /* the directory holds schema.STORE.sql */
+	bool has_file; /* the directory holds schema.STORE.sql */
 	enum schema_state file;
 	size_t contracts;
 };
 
 IBID_CHECK enum ibid_code api_init(const struct ibid_options *options, struct init_report *ret,
-                        struct ibid_err *err);
+                                   struct ibid_err *err);
 
 /* The options with their defaults, and what a store needs of them. */
 struct ibid_options api_options(const struct ibid_options *given);
-struct store_options api_store_options(const struct ibid_options *options, struct env *env, bool create);
+struct store_options api_store_options(const struct ibid_options *options, struct env *env,
+                                       bool create);
 
 #endif

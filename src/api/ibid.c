@@ -17,7 +17,8 @@ const char *ibid_version(void)
 	    IBID_VERSION_PATCH);
 }
 
-/* Errors are always written somewhere, so that nothing below has to ask whether the caller wants them. */
+/* Errors are always written somewhere, so that nothing below has to ask whether the caller wants
+ * them. */
 static struct ibid_err *err_or(struct ibid_err *err, struct ibid_err *spare)
 {
 	struct ibid_err *used = err ? err : spare;
@@ -36,7 +37,8 @@ struct ibid_options api_options(const struct ibid_options *given)
 	return options;
 }
 
-struct store_options api_store_options(const struct ibid_options *options, struct env *env, bool create)
+struct store_options api_store_options(const struct ibid_options *options, struct env *env,
+                                       bool create)
 {
 	return (struct store_options){
 	    .url = options->store ? options->store : "",
@@ -87,7 +89,8 @@ enum ibid_code api_open(const struct ibid_options *given, const struct api_seams
 	}
 	if (seams && seams->wrap)
 		store = seams->wrap(seams->user, store);
-	code = ledger_open(store, contracts, env, store_options.log, options.busy_ms, &ibid->ledger, err);
+	code = ledger_open(store, contracts, env, store_options.log, options.busy_ms, &ibid->ledger,
+	                   err);
 	if (code)
 		free(ibid);
 	else
@@ -95,7 +98,8 @@ enum ibid_code api_open(const struct ibid_options *given, const struct api_seams
 	return code;
 }
 
-enum ibid_code ibid_open(const struct ibid_options *options, struct ibid **ret, struct ibid_err *err)
+enum ibid_code ibid_open(const struct ibid_options *options, struct ibid **ret,
+                         struct ibid_err *err)
 {
 	struct ibid_err spare;
 	return api_open(options, NULL, ret, err_or(err, &spare));
@@ -118,9 +122,9 @@ enum ibid_code ibid_handle(struct ibid *ibid, const char *name, ibid_handler *ha
 	if (!operation)
 		return err_set(err, IBID_NOT_FOUND, "no contract for operation \"%.100s\"", name);
 	if (operation->script)
-		return err_set(err, IBID_MISUSE,
-		               "the contract of %s names a script; write `handler: callback` to run it in C",
-		               name);
+		return err_set(
+		    err, IBID_MISUSE,
+		    "the contract of %s names a script; write `handler: callback` to run it in C", name);
 	operation->handler = handler;
 	operation->user = user;
 	return IBID_OK;

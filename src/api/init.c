@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init.c -- make a store ready for a directory of contracts: migrate, apply the business schema once,
- * refuse columns that would round money, keep the contracts. Safe to run again, and side by side. */
+/* init.c -- make a store ready for a directory of contracts: migrate, apply the business schema
+ * once, refuse columns that would round money, keep the contracts. Safe to run again, and side by
+ * side. */
 #include "api/api.h"
 
 #include <stdio.h>
@@ -14,7 +15,8 @@ static enum ibid_code apply_schema_file(struct store *store, const struct contra
 	char name[64];
 	const char *text = NULL;
 	snprintf(name, sizeof name, "schema.%s.sql", store->ops->name);
-	enum ibid_code code = contracts_read_file(contracts, &arena, name, store->ops->name, &text, err);
+	enum ibid_code code = contracts_read_file(contracts, &arena, name, store->ops->name, &text,
+	                                          err);
 	if (code == IBID_NOT_FOUND) {
 		code = IBID_OK;
 	} else if (!code) {
@@ -39,7 +41,8 @@ static enum ibid_code check_columns(struct store *store, const struct contracts 
 	return code;
 }
 
-enum ibid_code api_init(const struct ibid_options *given, struct init_report *ret, struct ibid_err *err)
+enum ibid_code api_init(const struct ibid_options *given, struct init_report *ret,
+                        struct ibid_err *err)
 {
 	struct ibid_options options = api_options(given);
 	struct store_options store_options = api_store_options(&options, env_system(), true);

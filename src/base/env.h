@@ -18,18 +18,31 @@ struct env {
 /* The machine's clock and the kernel's random source. Never freed. */
 struct env *env_system(void);
 
-/* A clock that stands still until it is moved (sleeping moves it) and random numbers from a seed. */
+/* A clock that stands still until it is moved (sleeping moves it) and random numbers from a seed.
+ */
 struct env_virtual {
 	struct env env;
-	int64_t now_us;  /* use the functions: other threads may read */
+	int64_t now_us; /* use the functions: other threads may read */
 	uint64_t state;
 };
 void env_virtual_init(struct env_virtual *virtual_env, int64_t now_us, uint64_t seed);
 void env_virtual_advance(struct env_virtual *virtual_env, int64_t us);
 
-static inline int64_t env_wall_us(struct env *env) { return env->wall_us(env); }
-static inline int64_t env_steady_us(struct env *env) { return env->steady_us(env); }
-static inline void env_sleep_us(struct env *env, int64_t us) { env->sleep_us(env, us); }
-static inline void env_random(struct env *env, void *ret, size_t size) { env->random(env, ret, size); }
+static inline int64_t env_wall_us(struct env *env)
+{
+	return env->wall_us(env);
+}
+static inline int64_t env_steady_us(struct env *env)
+{
+	return env->steady_us(env);
+}
+static inline void env_sleep_us(struct env *env, int64_t us)
+{
+	env->sleep_us(env, us);
+}
+static inline void env_random(struct env *env, void *ret, size_t size)
+{
+	env->random(env, ret, size);
+}
 
 #endif

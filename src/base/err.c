@@ -8,7 +8,7 @@ _Static_assert(sizeof(struct ibid_err) == 512, "struct ibid_err is frozen");
 
 static const char *const code_names[] = {
 #define CODE_NAME(symbol, name, meaning) [symbol] = name,
-	IBID_CODES(CODE_NAME)
+    IBID_CODES(CODE_NAME)
 #undef CODE_NAME
 };
 
@@ -24,15 +24,12 @@ enum ibid_next err_next_of(enum ibid_code code)
 	case IBID_UNKNOWN:
 	case IBID_FAILED:
 	case IBID_RETRY:
-	case IBID_IO:
-		return IBID_NEXT_SAME_KEY;
+	case IBID_IO: return IBID_NEXT_SAME_KEY;
 	case IBID_BUSY:
 	case IBID_UNAVAILABLE:
 	case IBID_FULL:
-	case IBID_NOMEM:
-		return IBID_NEXT_LATER;
-	default:
-		return IBID_NEXT_NEVER;
+	case IBID_NOMEM: return IBID_NEXT_LATER;
+	default: return IBID_NEXT_NEVER;
 	}
 }
 
@@ -46,7 +43,7 @@ enum ibid_code err_setv(struct ibid_err *err, enum ibid_code code, const char *f
 	return code;
 }
 
-enum ibid_code err_set(struct ibid_err *err, enum ibid_code code, const char *format, ...)
+enum ibid_code err_write(struct ibid_err *err, enum ibid_code code, const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);

@@ -8,9 +8,16 @@
 
 /* Fill `err` (may be NULL) and return its code, so that a failure is one line:
  *     return err_set(err, IBID_INVALID, "key is empty");
- * `next` follows from the code; err_next overrides it. */
-enum ibid_code err_set(struct ibid_err *err, enum ibid_code code, const char *format, ...)
+ * `next` follows from the code. A macro, so that compilers and analysers see which code comes back;
+ * it names the code twice: where that has to be computed, call err_write. */
+#define err_set(err, code, ...) err_same(err_write((err), (code), __VA_ARGS__), (code))
+enum ibid_code err_write(struct ibid_err *err, enum ibid_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+static inline enum ibid_code err_same(enum ibid_code written, enum ibid_code code)
+{
+	(void)written;
+	return code;
+}
 enum ibid_code err_setv(struct ibid_err *err, enum ibid_code code, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
 

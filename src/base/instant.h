@@ -25,8 +25,8 @@ bool instant_read(const char *text, size_t size, int64_t *ret_us);
 /* A real calendar date, YYYY-MM-DD. */
 bool date_ok(const char *text, size_t size);
 
-/* "250ms", "2s", "10m", "4h", "30d", "2w", "10y" (365 days): to microseconds. Whole positive numbers
- * with one unit; false otherwise or when it would overflow. */
+/* "250ms", "2s", "10m", "4h", "30d", "2w", "10y" (365 days): to microseconds. Whole positive
+ * numbers with one unit; false otherwise or when it would overflow. */
 bool duration_read(const char *text, int64_t *ret_us);
 
 /* "3 s", "5 min", "2 h", "4 d": how long ago, for people. */

@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "base/utf8.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -334,6 +335,7 @@ static enum ibid_code read_literal(struct reader *reader, struct json *value)
 		enum json_type type;
 	} literals[] = {{"null", 4, JSON_NULL}, {"true", 4, JSON_TRUE}, {"false", 5, JSON_FALSE}};
 	size_t left = (size_t)(reader->end - reader->at);
+	assert(value);
 	for (size_t i = 0; i < sizeof literals / sizeof *literals; i++) {
 		size_t size = literals[i].size;
 		if (left >= size && memcmp(reader->at, literals[i].text, size) == 0) {

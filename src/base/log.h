@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* log.h -- structured log lines: one JSON object each, handed to whoever opened the library.
  *
- *     LOG(log, IBID_LOG_WARN, "store.reconnect", {"attempt", log_int(2)}, {"reason", log_text(why)});
+ *     LOG(log, IBID_LOG_WARN, "store.reconnect", {"attempt", log_int(2)}, {"reason",
+ * log_text(why)});
  *
  * Keys and payloads are never logged; identifiers and the hash of a key may be. */
 #ifndef BASE_LOG_H
@@ -28,15 +29,21 @@ struct log_field {
 	struct log_value value;
 };
 
-static inline struct log_value log_text(const char *text) { return (struct log_value){LOG_VALUE_TEXT, text, 0}; }
-static inline struct log_value log_int(int64_t n) { return (struct log_value){LOG_VALUE_INT, NULL, n}; }
+static inline struct log_value log_text(const char *text)
+{
+	return (struct log_value){LOG_VALUE_TEXT, text, 0};
+}
+static inline struct log_value log_int(int64_t n)
+{
+	return (struct log_value){LOG_VALUE_INT, NULL, n};
+}
 
 /* {"time":"...","level":"warn","event":"store.reconnect","attempt":2,...} */
 void log_fields(const struct log *log, enum ibid_log_level level, const char *event,
                 const struct log_field *fields, size_t count);
 
-#define LOG(log, level, event, ...)                                                               \
-	log_fields((log), (level), (event), (const struct log_field[]){__VA_ARGS__},                  \
+#define LOG(log, level, event, ...)                                                                \
+	log_fields((log), (level), (event), (const struct log_field[]){__VA_ARGS__},                   \
 	           sizeof((const struct log_field[]){__VA_ARGS__}) / sizeof(struct log_field))
 
 #endif

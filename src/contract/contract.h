@@ -18,8 +18,15 @@
 enum contract_kind { CONTRACT_COMMAND };
 
 enum contract_strategy {
-	STRATEGY_NATURAL, STRATEGY_SET_ONCE, STRATEGY_UNIQUE, STRATEGY_KEY, STRATEGY_INBOX,
-	STRATEGY_VERSION, STRATEGY_COMMUTATIVE, STRATEGY_EXTERNAL, STRATEGY_NONE,
+	STRATEGY_NATURAL,
+	STRATEGY_SET_ONCE,
+	STRATEGY_UNIQUE,
+	STRATEGY_KEY,
+	STRATEGY_INBOX,
+	STRATEGY_VERSION,
+	STRATEGY_COMMUTATIVE,
+	STRATEGY_EXTERNAL,
+	STRATEGY_NONE,
 };
 
 /* A list of texts, in the order of the file. */
@@ -28,32 +35,44 @@ struct texts {
 	size_t count;
 };
 
-enum field_type { FIELD_TEXT, FIELD_INTEGER, FIELD_DECIMAL, FIELD_BOOLEAN, FIELD_DATE, FIELD_INSTANT, FIELD_JSON };
+enum field_type {
+	FIELD_TEXT,
+	FIELD_INTEGER,
+	FIELD_DECIMAL,
+	FIELD_BOOLEAN,
+	FIELD_DATE,
+	FIELD_INSTANT,
+	FIELD_JSON
+};
 enum field_class { CLASS_STORE, CLASS_REDACT, CLASS_ENCRYPT, CLASS_OMIT };
 
 /* One declared member of the payload. */
 struct contract_field {
-	const char *pointer;  /* "/amount" */
-	const char *name;     /* of the parameter: "amount"; "/a/b" is "a_b" unless `as` says otherwise */
+	const char *pointer; /* "/amount" */
+	const char *name; /* of the parameter: "amount"; "/a/b" is "a_b" unless `as` says otherwise */
 	enum field_type type;
 	bool required;
-	size_t max;           /* text: characters (code points) at most; 0: no limit */
+	size_t max; /* text: characters (code points) at most; 0: no limit */
 	struct decimal *above, *at_least, *below, *at_most; /* integer, decimal; NULL: open */
-	int scale;            /* decimal: digits after the point at most; -1: DECIMAL_SCALE_MAX */
-	struct texts one_of;  /* text: allowed values; empty: any */
+	int scale;           /* decimal: digits after the point at most; -1: DECIMAL_SCALE_MAX */
+	struct texts one_of; /* text: allowed values; empty: any */
 	enum field_class class;
 };
 
 enum key_from { KEY_HEADER, KEY_FIELDS };
 enum key_form { KEY_FORM_TEXT, KEY_FORM_UUID };
-enum scope_part { SCOPE_CLIENT = 1, SCOPE_ACTOR = 2, SCOPE_RESOURCE = 4 }; /* bits; also `context` */
+enum scope_part {
+	SCOPE_CLIENT = 1,
+	SCOPE_ACTOR = 2,
+	SCOPE_RESOURCE = 4
+}; /* bits; also `context` */
 
 struct contract_key {
 	enum key_from from;
-	struct texts fields;       /* KEY_FIELDS: pointers, in order */
-	enum key_form form;        /* KEY_FIELDS: the values as canonical JSON array, or a UUIDv5 of it */
+	struct texts fields; /* KEY_FIELDS: pointers, in order */
+	enum key_form form;  /* KEY_FIELDS: the values as canonical JSON array, or a UUIDv5 of it */
 	const char *generated_by;
-	unsigned scope;            /* SCOPE_ bits */
+	unsigned scope; /* SCOPE_ bits */
 	int64_t retain_us;
 	enum { EXPIRY_REFUSE, EXPIRY_RUN_AGAIN } after_expiry;
 };
@@ -67,8 +86,8 @@ struct contract_same {
 	struct texts ignore, only, instants, unordered;
 	struct contract_default *defaults;
 	size_t default_count;
-	bool nfc;          /* compare strings and member names in Unicode NFC */
-	unsigned context;  /* SCOPE_ bits that enter the fingerprint */
+	bool nfc;         /* compare strings and member names in Unicode NFC */
+	unsigned context; /* SCOPE_ bits that enter the fingerprint */
 };
 
 struct contract_duplicates {
@@ -76,7 +95,7 @@ struct contract_duplicates {
 	enum { REJECTED_REPLAY, REJECTED_EVALUATE_AGAIN } rejected;
 	enum { REJECTED_OTHER_CONFLICT, REJECTED_OTHER_EVALUATE } rejected_other_payload;
 	enum { PROGRESS_ANSWER, PROGRESS_ACCEPTED, PROGRESS_WAIT } in_progress;
-	int64_t wait_us;   /* PROGRESS_WAIT */
+	int64_t wait_us; /* PROGRESS_WAIT */
 	enum { OTHER_CONFLICT } other_payload;
 	const char *by_source[5]; /* client, service, broker, replay, human */
 	enum { EVIDENCE_COUNT, EVIDENCE_EACH } evidence;
@@ -87,16 +106,16 @@ enum answer_store { ANSWER_FULL, ANSWER_REFERENCE, ANSWER_STATUS, ANSWER_NONE };
 
 /* One unique index of the user's that guards the business fact. */
 struct contract_unique {
-	const char *name;  /* of the index or constraint */
+	const char *name; /* of the index or constraint */
 	enum { UNIQUE_LINK, UNIQUE_REJECT } on_duplicate;
-	const char *find;  /* script file; may contain $store */
+	const char *find; /* script file; may contain $store */
 };
 
 struct contract {
 	enum contract_kind kind;
 	const char *name;
 	int version;
-	const char *file;             /* "create-payment.yaml"; "" when read from a store */
+	const char *file;                 /* "create-payment.yaml"; "" when read from a store */
 	const char *fact, *owner, *route; /* route: "" when none */
 	enum contract_strategy strategy;
 	struct contract_key key;
@@ -105,18 +124,18 @@ struct contract {
 	bool refuse_unknown_fields;
 	struct contract_same same;
 	struct contract_duplicates duplicates;
-	bool final[FAILURE_CLASSES];  /* a stable answer, or may the same key try again */
+	bool final[FAILURE_CLASSES]; /* a stable answer, or may the same key try again */
 	enum answer_store answer;
 	int64_t audit_retain_us;
 	struct contract_unique *uniques;
 	size_t unique_count;
 	struct texts serialize_by, emits, covers;
 	const char *reconciled_by, *corrected_by;
-	const char *script;           /* handler: {sql: FILE}; NULL for handler: callback */
+	const char *script; /* handler: {sql: FILE}; NULL for handler: callback */
 
-	struct texts inherited;       /* member paths answered by defaults.yaml: "key.retain" */
-	const char *text;             /* canonical JSON of all answers */
-	struct sha256 digest;         /* of text */
+	struct texts inherited; /* member paths answered by defaults.yaml: "key.retain" */
+	const char *text;       /* canonical JSON of all answers */
+	struct sha256 digest;   /* of text */
 };
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -133,27 +152,30 @@ struct contracts; /* a directory of contracts: immutable, shared by threads */
 
 /* Read every *.yaml of `dir` (not recursive; defaults.yaml gives answers to all). Reads all files
  * before it fails: IBID_CONTRACT when any problem was found, with the first in `err`, and the set
- * (through which all problems can be listed) in `*ret` all the same. For any other code `*ret` is untouched. */
-IBID_CHECK enum ibid_code contracts_load(const char *dir, struct contracts **ret, struct ibid_err *err);
+ * (through which all problems can be listed) in `*ret` all the same. For any other code `*ret` is
+ * untouched. */
+IBID_CHECK enum ibid_code contracts_load(const char *dir, struct contracts **ret,
+                                         struct ibid_err *err);
 void contracts_free(struct contracts *contracts); /* takes NULL */
 
 size_t contracts_problem_count(const struct contracts *contracts);
 const struct contract_problem *contracts_problem(const struct contracts *contracts, size_t index);
 
-size_t contracts_count(const struct contracts *contracts);                 /* sorted by name */
+size_t contracts_count(const struct contracts *contracts); /* sorted by name */
 const struct contract *contracts_at(const struct contracts *contracts, size_t index);
 const struct contract *contracts_find(const struct contracts *contracts, const char *name);
 const char *contracts_dir(const struct contracts *contracts);
 
 /* Read back a text that the store keeps. Everything lives in `arena`. */
-IBID_CHECK enum ibid_code contract_from_text(struct arena *arena, const char *text, struct contract **ret,
-                                  struct ibid_err *err);
+IBID_CHECK enum ibid_code contract_from_text(struct arena *arena, const char *text,
+                                             struct contract **ret, struct ibid_err *err);
 
 /* The content of a file of the directory, with "$store" in its name replaced by `store_name`
  * ("sqlite", "postgres"). IBID_NOT_FOUND names the file that is missing. */
-IBID_CHECK enum ibid_code contracts_read_file(const struct contracts *contracts, struct arena *arena,
-                                   const char *file, const char *store_name, const char **ret,
-                                   struct ibid_err *err);
+IBID_CHECK enum ibid_code contracts_read_file(const struct contracts *contracts,
+                                              struct arena *arena, const char *file,
+                                              const char *store_name, const char **ret,
+                                              struct ibid_err *err);
 
 /* "2w", "400d": the shortest exact form of a duration, for tables and texts. */
 const char *contract_duration(struct arena *arena, int64_t us);

@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "contract/payload.h"
 
+#include <assert.h>
 #include <string.h>
 #include <strings.h>
 #include <utf8proc.h>
@@ -301,6 +302,7 @@ enum ibid_code key_of(struct arena *arena, const struct contract *contract, cons
 	enum ibid_code code = derived_key(arena, contract, tenant, payload, &key, err);
 	if (code)
 		return code;
+	assert(key);
 	bool uuid = contract->key.form == KEY_FORM_UUID; /* hexadecimal digits have no case */
 	if (given && (uuid ? strcasecmp(given, key) : strcmp(given, key)) != 0)
 		return err_set(err, IBID_INVALID,

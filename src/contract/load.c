@@ -74,7 +74,7 @@ static enum ibid_code file_read(int dir_fd, const char *name, struct arena *aren
 	/* Not blocking, so that a FIFO is refused and not waited for. */
 	int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
-		return err_set(err, code_of_errno(errno), "it can't be read: %s", strerror(errno));
+		return err_write(err, code_of_errno(errno), "it can't be read: %s", strerror(errno));
 	enum ibid_code code = IBID_OK;
 	if (fstat(fd, &stat) < 0)
 		code = err_set(err, IBID_IO, "it can't be read: %s", strerror(errno));
@@ -258,8 +258,8 @@ static enum ibid_code list_dir(struct contracts *contracts, struct names *ret, s
 		int number = errno;
 		if (fd >= 0)
 			close(fd);
-		return err_set(err, code_of_errno(number), "%s can't be read: %s", contracts->dir,
-		               strerror(number));
+		return err_write(err, code_of_errno(number), "%s can't be read: %s", contracts->dir,
+		                 strerror(number));
 	}
 	enum ibid_code code = IBID_OK;
 	for (const struct dirent *entry; !code && (entry = readdir(dir));) {
@@ -297,7 +297,7 @@ static enum ibid_code open_dir(struct contracts *contracts, const char *dir, str
 	case ENOTDIR:
 		return err_set(err, IBID_INVALID, "%s is a file: it must be a directory of contracts", dir);
 	default:
-		return err_set(err, code_of_errno(errno), "%s can't be read: %s", dir, strerror(errno));
+		return err_write(err, code_of_errno(errno), "%s can't be read: %s", dir, strerror(errno));
 	}
 }
 

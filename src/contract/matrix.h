@@ -8,8 +8,8 @@
 
 enum matrix_format { MATRIX_TEXT, MATRIX_MARKDOWN, MATRIX_JSON };
 
-/* Idempotency matrix, retry policy, exception queues, failure modes, reconciliation plan, a sequence
- * diagram per flow (Mermaid) and a runbook outline. */
+/* Idempotency matrix, retry policy, exception queues, failure modes, reconciliation plan, a
+ * sequence diagram per flow (Mermaid) and a runbook outline. */
 void matrix_write(struct str *out, const struct contracts *contracts, enum matrix_format format);
 
 #endif

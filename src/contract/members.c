@@ -412,7 +412,8 @@ static void read_unique(struct reading *reading, const struct node *node,
 		           node->name);
 	if (node->type != NODE_MAP) {
 		PROBLEM_AT(reading->problems, node,
-		           "unique.%s must be a mapping, such as { on_duplicate: link, find: FILE }", node->name);
+		           "unique.%s must be a mapping, such as { on_duplicate: link, find: FILE }",
+		           node->name);
 		return;
 	}
 	snprintf(prefix, sizeof prefix, "unique.%s.", node->name);

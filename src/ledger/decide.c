@@ -3,17 +3,18 @@
 
 #include <assert.h>
 
-/* A rejection is the one state where the contract has a say; it is marked here and looked up there. */
+/* A rejection is the one state where the contract has a say; it is marked here and looked up there.
+ */
 enum { BY_POLICY = -1 };
 
 static const int table[COMMAND_STATE_COUNT][2] = {
     /*                        another payload    the same payload */
-    [COMMAND_ACCEPTED]    = {VERDICT_CONFLICT, VERDICT_IN_PROGRESS},
+    [COMMAND_ACCEPTED] = {VERDICT_CONFLICT, VERDICT_IN_PROGRESS},
     [COMMAND_IN_PROGRESS] = {VERDICT_CONFLICT, VERDICT_IN_PROGRESS},
-    [COMMAND_COMPLETED]   = {VERDICT_CONFLICT, VERDICT_REPLAY},
-    [COMMAND_REJECTED]    = {BY_POLICY, BY_POLICY},
-    [COMMAND_FAILED]      = {VERDICT_CONFLICT, VERDICT_RUN},
-    [COMMAND_UNKNOWN]     = {VERDICT_UNKNOWN, VERDICT_UNKNOWN},
+    [COMMAND_COMPLETED] = {VERDICT_CONFLICT, VERDICT_REPLAY},
+    [COMMAND_REJECTED] = {BY_POLICY, BY_POLICY},
+    [COMMAND_FAILED] = {VERDICT_CONFLICT, VERDICT_RUN},
+    [COMMAND_UNKNOWN] = {VERDICT_UNKNOWN, VERDICT_UNKNOWN},
 };
 
 static enum verdict decide_rejected(const struct contract_duplicates *policy, bool same)

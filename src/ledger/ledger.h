@@ -12,9 +12,9 @@
 /* One operation and what runs it. */
 struct operation {
 	const struct contract *contract;
-	struct script *script;   /* NULL: a callback */
-	struct script **finds;   /* one per contract->uniques; NULL entries: no `find` */
-	ibid_handler *handler;   /* NULL until registered */
+	struct script *script; /* NULL: a callback */
+	struct script **finds; /* one per contract->uniques; NULL entries: no `find` */
+	ibid_handler *handler; /* NULL until registered */
 	void *user;
 };
 
@@ -26,32 +26,34 @@ struct ledger {
 	struct contracts *contracts;
 	struct env *env;
 	struct log log;
-	int64_t resolve_us;      /* how long an unknown commit is asked about */
+	int64_t resolve_us;           /* how long an unknown commit is asked about */
 	struct operation *operations; /* in the order of contracts_at */
 	size_t operation_count;
-	pthread_mutex_t lock;    /* guards `past` */
+	pthread_mutex_t lock; /* guards `past` */
 	struct past_contract *past;
 };
 
-/* Take over `store` and `contracts` (also on failure), keep the contracts' versions in the store and
- * prepare the scripts. IBID_CONTRACT when a kept version differs from the file. */
-IBID_CHECK enum ibid_code ledger_open(struct store *store, struct contracts *contracts, struct env *env,
-                           struct log log, unsigned busy_ms, struct ledger **ret,
-                           struct ibid_err *err);
+/* Take over `store` and `contracts` (also on failure), keep the contracts' versions in the store
+ * and prepare the scripts. IBID_CONTRACT when a kept version differs from the file. */
+IBID_CHECK enum ibid_code ledger_open(struct store *store, struct contracts *contracts,
+                                      struct env *env, struct log log, unsigned busy_ms,
+                                      struct ledger **ret, struct ibid_err *err);
 void ledger_close(struct ledger *ledger); /* takes NULL */
 
 struct operation *ledger_operation(const struct ledger *ledger, const char *name);
 
 /* The contract `name` at `version`: from the directory or, for an older one, from the store. */
 IBID_CHECK enum ibid_code ledger_contract(struct ledger *ledger, const char *name, int version,
-                               const struct contract **ret, struct ibid_err *err);
+                                          const struct contract **ret, struct ibid_err *err);
 
-/* Keep every contract of a set in a store. IBID_CONTRACT when one was changed without a new version. */
-IBID_CHECK enum ibid_code ledger_keep_contracts(struct store *store, const struct contracts *contracts,
-                                     struct env *env, struct ibid_err *err);
+/* Keep every contract of a set in a store. IBID_CONTRACT when one was changed without a new
+ * version. */
+IBID_CHECK enum ibid_code ledger_keep_contracts(struct store *store,
+                                                const struct contracts *contracts, struct env *env,
+                                                struct ibid_err *err);
 
 /* See ibid_submit. */
 IBID_CHECK enum ibid_code ledger_submit(struct ledger *ledger, const struct ibid_command *command,
-                             struct ibid_result **ret, struct ibid_err *err);
+                                        struct ibid_result **ret, struct ibid_err *err);
 
 #endif

@@ -8,29 +8,54 @@ static const char *given(const char *text)
 	return *text ? text : NULL;
 }
 
-static const char *tenant_of(const struct ibid_work *work) { return work->identity->tenant; }
-static const char *key_text_of(const struct ibid_work *work) { return work->identity->key; }
-static const char *actor_of(const struct ibid_work *work) { return given(work->sender->actor); }
-static const char *client_of(const struct ibid_work *work) { return given(work->sender->client); }
-static const char *resource_of(const struct ibid_work *work) { return given(work->sender->resource); }
-static const char *now_of(const struct ibid_work *work) { return work->now; }
-static const char *command_id_of(const struct ibid_work *work) { return work->command_id; }
-static const char *payload_of(const struct ibid_work *work) { return work->payload; }
+static const char *tenant_of(const struct ibid_work *work)
+{
+	return work->identity->tenant;
+}
+static const char *key_text_of(const struct ibid_work *work)
+{
+	return work->identity->key;
+}
+static const char *actor_of(const struct ibid_work *work)
+{
+	return given(work->sender->actor);
+}
+static const char *client_of(const struct ibid_work *work)
+{
+	return given(work->sender->client);
+}
+static const char *resource_of(const struct ibid_work *work)
+{
+	return given(work->sender->resource);
+}
+static const char *now_of(const struct ibid_work *work)
+{
+	return work->now;
+}
+static const char *command_id_of(const struct ibid_work *work)
+{
+	return work->command_id;
+}
+static const char *payload_of(const struct ibid_work *work)
+{
+	return work->payload;
+}
 
 static const struct builtin {
 	struct param_spec spec;
 	const char *(*value)(const struct ibid_work *work);
 } builtins[] = {
-    {{"tenant", PARAM_TEXT}, tenant_of},      {{"key", PARAM_TEXT}, key_text_of},
-    {{"actor", PARAM_TEXT}, actor_of},        {{"client", PARAM_TEXT}, client_of},
-    {{"resource", PARAM_TEXT}, resource_of},  {{"now", PARAM_INSTANT}, now_of},
+    {{"tenant", PARAM_TEXT}, tenant_of},         {{"key", PARAM_TEXT}, key_text_of},
+    {{"actor", PARAM_TEXT}, actor_of},           {{"client", PARAM_TEXT}, client_of},
+    {{"resource", PARAM_TEXT}, resource_of},     {{"now", PARAM_INSTANT}, now_of},
     {{"command_id", PARAM_UUID}, command_id_of}, {{"payload", PARAM_JSON}, payload_of},
 };
 enum { BUILTINS = sizeof builtins / sizeof *builtins };
 
 static const enum param_type types[] = {
-    [FIELD_TEXT] = PARAM_TEXT,       [FIELD_INTEGER] = PARAM_INTEGER, [FIELD_DECIMAL] = PARAM_DECIMAL,
-    [FIELD_BOOLEAN] = PARAM_BOOLEAN, [FIELD_DATE] = PARAM_DATE,       [FIELD_INSTANT] = PARAM_INSTANT,
+    [FIELD_TEXT] = PARAM_TEXT,       [FIELD_INTEGER] = PARAM_INTEGER,
+    [FIELD_DECIMAL] = PARAM_DECIMAL, [FIELD_BOOLEAN] = PARAM_BOOLEAN,
+    [FIELD_DATE] = PARAM_DATE,       [FIELD_INSTANT] = PARAM_INSTANT,
     [FIELD_JSON] = PARAM_JSON,
 };
 

@@ -8,7 +8,8 @@
 
 /* What make_script needs. */
 IBID_CHECK enum ibid_code params_specs(struct arena *arena, const struct contract *contract,
-                            struct param_spec **ret, size_t *ret_count, struct ibid_err *err);
+                                       struct param_spec **ret, size_t *ret_count,
+                                       struct ibid_err *err);
 
 /* The values for one command, in the same order; NULL without memory. */
 const char *const *params_values(const struct ibid_work *work);

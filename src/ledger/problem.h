@@ -9,8 +9,8 @@ struct problem {
 	const char *type, *title; /* "/problems/key-reused" */
 	int status;
 	const char *detail;
-	const char *code;         /* stable reason code; NULL: none */
-	const char *command_id;   /* NULL: none; likewise: */
+	const char *code;       /* stable reason code; NULL: none */
+	const char *command_id; /* NULL: none; likewise: */
 	const char *resource_type, *resource_id;
 };
 

@@ -15,7 +15,8 @@ struct ibid_result *result_new(void)
 {
 	struct ibid_result *result = calloc(1, sizeof *result);
 	if (result)
-		result->body = result->resource_type = result->resource_id = result->reason = result->text = "";
+		result->body = result->resource_type = result->resource_id = result->reason = result->text =
+		    "";
 	return result;
 }
 
@@ -27,18 +28,54 @@ void ibid_result_free(struct ibid_result *result)
 	free(result);
 }
 
-enum ibid_decision ibid_result_decision(const struct ibid_result *result) { return result->decision; }
-bool ibid_result_replayed(const struct ibid_result *result) { return result->replayed; }
-int ibid_result_status(const struct ibid_result *result) { return result->status; }
-const char *ibid_result_body(const struct ibid_result *result) { return result->body; }
-size_t ibid_result_body_size(const struct ibid_result *result) { return result->body_size; }
-const char *ibid_result_command_id(const struct ibid_result *result) { return result->command_id; }
-const char *ibid_result_resource_type(const struct ibid_result *result) { return result->resource_type; }
-const char *ibid_result_resource_id(const struct ibid_result *result) { return result->resource_id; }
-const char *ibid_result_reason(const struct ibid_result *result) { return result->reason; }
-const char *ibid_result_text(const struct ibid_result *result) { return result->text; }
-int64_t ibid_result_age_ms(const struct ibid_result *result) { return result->age_us / 1000; }
-int64_t ibid_result_retry_after_ms(const struct ibid_result *result) { return result->retry_after_us / 1000; }
+enum ibid_decision ibid_result_decision(const struct ibid_result *result)
+{
+	return result->decision;
+}
+bool ibid_result_replayed(const struct ibid_result *result)
+{
+	return result->replayed;
+}
+int ibid_result_status(const struct ibid_result *result)
+{
+	return result->status;
+}
+const char *ibid_result_body(const struct ibid_result *result)
+{
+	return result->body;
+}
+size_t ibid_result_body_size(const struct ibid_result *result)
+{
+	return result->body_size;
+}
+const char *ibid_result_command_id(const struct ibid_result *result)
+{
+	return result->command_id;
+}
+const char *ibid_result_resource_type(const struct ibid_result *result)
+{
+	return result->resource_type;
+}
+const char *ibid_result_resource_id(const struct ibid_result *result)
+{
+	return result->resource_id;
+}
+const char *ibid_result_reason(const struct ibid_result *result)
+{
+	return result->reason;
+}
+const char *ibid_result_text(const struct ibid_result *result)
+{
+	return result->text;
+}
+int64_t ibid_result_age_ms(const struct ibid_result *result)
+{
+	return result->age_us / 1000;
+}
+int64_t ibid_result_retry_after_ms(const struct ibid_result *result)
+{
+	return result->retry_after_us / 1000;
+}
 
 const char *ibid_decision_name(enum ibid_decision decision)
 {
@@ -103,15 +140,15 @@ static void set_rejected(struct ibid_result *result, const struct command_row *r
 {
 	result->decision = IBID_DECISION_REJECTED;
 	set_problem(result, (struct problem){
-	    .type = "/problems/rejected",
-	    .title = "The command was rejected",
-	    .status = row->status,
-	    .detail = row->text ? row->text : "",
-	    .code = row->reason,
-	    .command_id = result->command_id,
-	    .resource_type = row->resource_type,
-	    .resource_id = row->resource_id,
-	});
+	                        .type = "/problems/rejected",
+	                        .title = "The command was rejected",
+	                        .status = row->status,
+	                        .detail = row->text ? row->text : "",
+	                        .code = row->reason,
+	                        .command_id = result->command_id,
+	                        .resource_type = row->resource_type,
+	                        .resource_id = row->resource_id,
+	                    });
 }
 
 static void set_failed(struct ibid_result *result, const struct command_row *row)
@@ -119,13 +156,13 @@ static void set_failed(struct ibid_result *result, const struct command_row *row
 	result->decision = IBID_DECISION_FAILED;
 	result->retry_after_us = RETRY_AFTER_US;
 	set_problem(result, (struct problem){
-	    .type = "/problems/failed",
-	    .title = "The command failed and may be sent again with the same key",
-	    .status = row->status,
-	    .detail = row->text ? row->text : "",
-	    .code = row->reason,
-	    .command_id = result->command_id,
-	});
+	                        .type = "/problems/failed",
+	                        .title = "The command failed and may be sent again with the same key",
+	                        .status = row->status,
+	                        .detail = row->text ? row->text : "",
+	                        .code = row->reason,
+	                        .command_id = result->command_id,
+	                    });
 }
 
 void result_of_row(struct ibid_result *result, const struct command_row *row)
@@ -152,13 +189,13 @@ void result_conflict(struct ibid_result *result, const struct command_row *row, 
 	result->decision = IBID_DECISION_CONFLICT;
 	result->age_us = age_us;
 	set_problem(result, (struct problem){
-	    .type = "/problems/key-reused",
-	    .title = "Idempotency key reused with another payload",
-	    .status = 409,
-	    .detail = detail,
-	    .code = "KEY_REUSED",
-	    .command_id = result->command_id,
-	});
+	                        .type = "/problems/key-reused",
+	                        .title = "Idempotency key reused with another payload",
+	                        .status = 409,
+	                        .detail = detail,
+	                        .code = "KEY_REUSED",
+	                        .command_id = result->command_id,
+	                    });
 }
 
 void result_in_progress(struct ibid_result *result, const struct uuid *id, bool accepted)
@@ -167,14 +204,17 @@ void result_in_progress(struct ibid_result *result, const struct uuid *id, bool 
 		uuid_write(*id, result->command_id);
 	result->decision = IBID_DECISION_IN_PROGRESS;
 	result->retry_after_us = RETRY_AFTER_US;
-	set_problem(result, (struct problem){
-	    .type = "/problems/in-progress",
-	    .title = "The same command is being processed",
-	    .status = accepted ? 202 : 409,
-	    .detail = "the first request with this key has no outcome yet: send the same again later",
-	    .code = "IN_PROGRESS",
-	    .command_id = id ? result->command_id : NULL,
-	});
+	set_problem(
+	    result,
+	    (struct problem){
+	        .type = "/problems/in-progress",
+	        .title = "The same command is being processed",
+	        .status = accepted ? 202 : 409,
+	        .detail =
+	            "the first request with this key has no outcome yet: send the same again later",
+	        .code = "IN_PROGRESS",
+	        .command_id = id ? result->command_id : NULL,
+	    });
 }
 
 void result_unknown(struct ibid_result *result, const struct uuid *id)
@@ -183,13 +223,16 @@ void result_unknown(struct ibid_result *result, const struct uuid *id)
 		uuid_write(*id, result->command_id);
 	result->decision = IBID_DECISION_UNKNOWN;
 	result->retry_after_us = RETRY_AFTER_US;
-	set_problem(result, (struct problem){
-	    .type = "/problems/outcome-unknown",
-	    .title = "Whether the command ran is not known",
-	    .status = 500,
-	    .detail = "its outcome could not be read: send the same again with the same key, or wait "
-	              "until it was resolved",
-	    .code = "OUTCOME_UNKNOWN",
-	    .command_id = id ? result->command_id : NULL,
-	});
+	set_problem(
+	    result,
+	    (struct problem){
+	        .type = "/problems/outcome-unknown",
+	        .title = "Whether the command ran is not known",
+	        .status = 500,
+	        .detail =
+	            "its outcome could not be read: send the same again with the same key, or wait "
+	            "until it was resolved",
+	        .code = "OUTCOME_UNKNOWN",
+	        .command_id = id ? result->command_id : NULL,
+	    });
 }

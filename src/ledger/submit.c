@@ -25,32 +25,34 @@ enum {
 	PAYLOAD_BYTES_MAX = 4 << 20,
 	CANONICAL_GROWTH = 6, /* 1e20 is four bytes and 21 in canonical form */
 };
-_Static_assert((int)PAYLOAD_BYTES_MAX <= (int)JSON_BYTES_MAX, "an accepted payload must be readable");
+_Static_assert((int)PAYLOAD_BYTES_MAX <= (int)JSON_BYTES_MAX,
+               "an accepted payload must be readable");
 
 /* Deadlocks and serialization failures: short pauses, then "try later". Never an outcome (B07). */
-static const struct retry_policy inner_policy = {.attempts_max = 10, .base_us = 1000, .cap_us = 100000};
+static const struct retry_policy inner_policy = {
+    .attempts_max = 10, .base_us = 1000, .cap_us = 100000};
 
 /* Everything one submit knows. */
 struct submission {
 	struct ledger *ledger;
 	const struct operation *operation;
 	const struct contract *contract;
-	struct arena arena;      /* lives as long as the submit */
-	struct arena attempt;    /* emptied before each attempt */
+	struct arena arena;   /* lives as long as the submit */
+	struct arena attempt; /* emptied before each attempt */
 	struct sender sender;
 	struct identity identity;
 	const char *correlation_id, *causation_id;
 	struct json *payload;
 	const char *canonical;
 	struct sha256 fingerprint;
-	struct uuid id;          /* of a new command; a row that is run again keeps its own */
-	int64_t now_us;          /* of the attempt */
-	bool waited;             /* for a twin, once */
+	struct uuid id; /* of a new command; a row that is run again keeps its own */
+	int64_t now_us; /* of the attempt */
+	bool waited;    /* for a twin, once */
 
 	/* What the previous attempt ended in and this one has to record; IBID_OK: nothing. */
 	enum ibid_code pending;
 	enum failure_class pending_class;
-	struct outcome outcome;  /* in `arena` */
+	struct outcome outcome; /* in `arena` */
 
 	struct ibid_result *result;
 };
@@ -92,7 +94,8 @@ static enum ibid_code read_names(struct submission *sub, const struct ibid_comma
 	if (!code)
 		code = optional_name(sub, "resource", command->resource, &sub->sender.resource, err);
 	if (!code)
-		code = optional_name(sub, "correlation id", command->correlation_id, &sub->correlation_id, err);
+		code = optional_name(sub, "correlation id", command->correlation_id, &sub->correlation_id,
+		                     err);
 	if (!code)
 		code = optional_name(sub, "causation id", command->causation_id, &sub->causation_id, err);
 	return code;
@@ -104,8 +107,8 @@ static enum ibid_code read_payload(struct submission *sub, const struct ibid_com
 	if (!command->payload)
 		return err_set(err, IBID_INVALID, "the command has no payload");
 	size_t size = command->payload_size ? command->payload_size : strlen(command->payload);
-	enum ibid_code code =
-	    json_read(&sub->arena, command->payload, size, PAYLOAD_BYTES_MAX, &sub->payload, err);
+	enum ibid_code code = json_read(&sub->arena, command->payload, size, PAYLOAD_BYTES_MAX,
+	                                &sub->payload, err);
 	if (code) {
 		err_prefix(err, "payload");
 		return code;
@@ -129,9 +132,9 @@ static enum ibid_code prepare(struct submission *sub, const struct ibid_command 
 		               contracts_dir(sub->ledger->contracts));
 	sub->contract = sub->operation->contract;
 	if (!sub->operation->script && !sub->operation->handler)
-		return err_set(err, IBID_MISUSE,
-		               "operation %s has `handler: callback` and no callback: call ibid_handle first",
-		               name);
+		return err_set(
+		    err, IBID_MISUSE,
+		    "operation %s has `handler: callback` and no callback: call ibid_handle first", name);
 	enum ibid_code code = read_names(sub, &command, err);
 	if (!code)
 		code = read_payload(sub, &command, err);
@@ -183,7 +186,8 @@ static enum ibid_code tell_conflict(struct submission *sub, const struct command
 	};
 	enum ibid_code code = store->ops->put_evidence(store, &evidence, err);
 	if (code)
-		return err_prefix(err, "the key was used for another payload, but the evidence can't be kept");
+		return err_prefix(err,
+		                  "the key was used for another payload, but the evidence can't be kept");
 	result_conflict(sub->result, row, sub->now_us - row->created_us);
 	log_decision(sub, IBID_LOG_WARN, "command.conflict", "key reused with another payload");
 	return IBID_OK;
@@ -204,11 +208,13 @@ static enum ibid_code same_payload(struct submission *sub, const struct command_
 	enum ibid_code code = IBID_OK;
 	*ret_fingerprint = sub->fingerprint;
 	if (row->scheme != FINGERPRINT_SCHEME)
-		return err_set(err, IBID_SCHEMA,
-		               "the command was fingerprinted by scheme %d, which this version does not know",
-		               row->scheme);
+		return err_set(
+		    err, IBID_SCHEMA,
+		    "the command was fingerprinted by scheme %d, which this version does not know",
+		    row->scheme);
 	if (row->contract_version != sub->contract->version) {
-		code = ledger_contract(sub->ledger, sub->contract->name, row->contract_version, &contract, err);
+		code = ledger_contract(sub->ledger, sub->contract->name, row->contract_version, &contract,
+		                       err);
 		if (!code)
 			code = fingerprint_of(&sub->arena, contract, &sub->sender, sub->payload,
 			                      ret_fingerprint, err);
@@ -245,11 +251,13 @@ static enum ibid_code run_script(struct ibid_work *work, const struct script *sc
 	const char *const *values = params_values(work);
 	if (!values)
 		return err_set(err, IBID_NOMEM, "out of memory");
-	return work->tx->store->ops->run_script(work->tx, work->arena, script, values, &work->outcome, err);
+	return work->tx->store->ops->run_script(work->tx, work->arena, script, values, &work->outcome,
+	                                        err);
 }
 
 /* IBID_OK, IBID_REJECTED, IBID_DUPLICATE, IBID_FAILED, IBID_RETRY; other codes are the store's. */
-static enum ibid_code run_handler(struct submission *sub, struct ibid_work *work, struct ibid_err *err)
+static enum ibid_code run_handler(struct submission *sub, struct ibid_work *work,
+                                  struct ibid_err *err)
 {
 	enum ibid_code code;
 	if (sub->operation->script) {
@@ -324,8 +332,9 @@ static void complete_row(struct command_row *row, const struct contract *contrac
 	}
 }
 
-static enum ibid_code put_audit(struct submission *sub, struct tx *tx, const struct command_row *row,
-                                const struct outcome *outcome, struct ibid_err *err)
+static enum ibid_code put_audit(struct submission *sub, struct tx *tx,
+                                const struct command_row *row, const struct outcome *outcome,
+                                struct ibid_err *err)
 {
 	struct audit_row audit = {
 	    .id = row->audit_id,
@@ -387,13 +396,12 @@ static enum ibid_code commit(struct submission *sub, struct tx **tx, const struc
 		*ret = STEP_DONE;
 		return IBID_OK;
 	case IBID_UNKNOWN: return resolve(sub, told, ret, err);
-	case IBID_RETRY:
-		*ret = STEP_COLLIDED;
-		return IBID_OK;
+	case IBID_RETRY: *ret = STEP_COLLIDED; return IBID_OK;
 	case IBID_REJECTED:
 	case IBID_DUPLICATE:
 	case IBID_FAILED:
-		/* Found only now: a deferred constraint, an event's version. The handler is not run again. */
+		/* Found only now: a deferred constraint, an event's version. The handler is not run again.
+		 */
 		postpone(sub, code, class_of(code), &outcome);
 		*ret = STEP_AGAIN;
 		return IBID_OK;
@@ -440,9 +448,9 @@ static struct command_row whole_answer(const struct command_row *row, const stru
 
 /* Write everything a success consists of (I1). */
 static enum ibid_code record_success(struct submission *sub, struct tx **tx,
-                                     const struct command_row *previous, const struct ibid_work *work,
-                                     const struct outcome *outcome, bool linked, enum step *ret,
-                                     struct ibid_err *err)
+                                     const struct command_row *previous,
+                                     const struct ibid_work *work, const struct outcome *outcome,
+                                     bool linked, enum step *ret, struct ibid_err *err)
 {
 	const struct store_ops *ops = (*tx)->store->ops;
 	struct command_row row = row_of(sub, previous);
@@ -479,7 +487,8 @@ static bool names_unique(const char *candidates, const char *name)
 	return false;
 }
 
-/* What the handler said rolls the transaction back; the next attempt records it, or runs it again. */
+/* What the handler said rolls the transaction back; the next attempt records it, or runs it again.
+ */
 static enum ibid_code undo(struct submission *sub, struct tx **tx, enum ibid_code code,
                            const struct ibid_work *work, enum step *ret)
 {
@@ -514,8 +523,8 @@ static enum ibid_code record_duplicate(struct submission *sub, struct tx **tx,
 			return record_success(sub, tx, previous, NULL, &work->outcome, true, ret, err);
 		work->outcome.status = 409;
 		work->outcome.reason = "DUPLICATE";
-		work->outcome.text = arena_printf(&sub->attempt, "the same business fact exists already (%s)",
-		                                  unique->name);
+		work->outcome.text = arena_printf(
+		    &sub->attempt, "the same business fact exists already (%s)", unique->name);
 		return record_refusal(sub, tx, previous, FAILURE_BUSINESS, &work->outcome, ret, err);
 	}
 	for (size_t i = 0; i < contract->unique_count; i++) {
@@ -543,8 +552,8 @@ static enum ibid_code perform(struct submission *sub, struct tx **tx,
 	struct ibid_work work;
 	const char *why = NULL;
 	work_init(&work, sub, *tx, previous ? previous->id : sub->id);
-	enum ibid_code code =
-	    fields_check(&sub->attempt, sub->contract, sub->payload, &work.params, &why, err);
+	enum ibid_code code = fields_check(&sub->attempt, sub->contract, sub->payload, &work.params,
+	                                   &why, err);
 	if (code == IBID_REJECTED) {
 		struct outcome invalid = {.status = 422, .reason = "INVALID_PAYLOAD", .text = why};
 		return record_refusal(sub, tx, previous, FAILURE_VALIDATION, &invalid, ret, err);
@@ -558,8 +567,7 @@ static enum ibid_code perform(struct submission *sub, struct tx **tx,
 
 	code = run_handler(sub, &work, err);
 	switch (code) {
-	case IBID_OK:
-		return record_success(sub, tx, previous, &work, &work.outcome, false, ret, err);
+	case IBID_OK: return record_success(sub, tx, previous, &work, &work.outcome, false, ret, err);
 	case IBID_RETRY:
 	case IBID_REJECTED:
 	case IBID_DUPLICATE:
@@ -631,8 +639,8 @@ static enum ibid_code attempt(struct submission *sub, enum step *ret, struct ibi
 	    .emit_count = sub->contract->emits.count,
 	    .now_us = sub->now_us,
 	};
-	enum ibid_code code =
-	    store->ops->claim(store, &sub->attempt, &sub->identity, &context, &claim, err);
+	enum ibid_code code = store->ops->claim(store, &sub->attempt, &sub->identity, &context, &claim,
+	                                        err);
 	if (code == IBID_RETRY) {
 		*ret = STEP_COLLIDED;
 		return IBID_OK;
@@ -648,8 +656,8 @@ static enum ibid_code attempt(struct submission *sub, enum step *ret, struct ibi
 	return code;
 }
 
-/* Attempts until there is a decision. A collision pauses and counts; recording what an attempt ended
- * in does not, but can't go on for ever either. */
+/* Attempts until there is a decision. A collision pauses and counts; recording what an attempt
+ * ended in does not, but can't go on for ever either. */
 static enum ibid_code run(struct submission *sub, struct ibid_err *err)
 {
 	struct env *env = sub->ledger->env;
@@ -666,7 +674,8 @@ static enum ibid_code run(struct submission *sub, struct ibid_err *err)
 		int64_t pause = retry_pause_us(&inner_policy, ++collisions, random);
 		if (pause < 0)
 			break;
-		log_decision(sub, IBID_LOG_INFO, "command.retry", "deadlock, serialization failure or race");
+		log_decision(sub, IBID_LOG_INFO, "command.retry",
+		             "deadlock, serialization failure or race");
 		env_sleep_us(env, pause);
 	}
 	return err_set(err, IBID_BUSY,
@@ -677,7 +686,8 @@ static enum ibid_code run(struct submission *sub, struct ibid_err *err)
 enum ibid_code ledger_submit(struct ledger *ledger, const struct ibid_command *command,
                              struct ibid_result **ret, struct ibid_err *err)
 {
-	struct submission sub = {.ledger = ledger, .id = uuid_v7(ledger->env), .correlation_id = "", .causation_id = ""};
+	struct submission sub = {
+	    .ledger = ledger, .id = uuid_v7(ledger->env), .correlation_id = "", .causation_id = ""};
 	enum ibid_code code = prepare(&sub, command, err);
 	if (!code) {
 		sub.result = result_new();

@@ -12,14 +12,38 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *ibid_work_tenant(const struct ibid_work *work) { return work->identity->tenant; }
-const char *ibid_work_operation(const struct ibid_work *work) { return work->identity->operation; }
-const char *ibid_work_key(const struct ibid_work *work) { return work->identity->key; }
-const char *ibid_work_client(const struct ibid_work *work) { return work->sender->client; }
-const char *ibid_work_actor(const struct ibid_work *work) { return work->sender->actor; }
-const char *ibid_work_command_id(const struct ibid_work *work) { return work->command_id; }
-const char *ibid_work_now(const struct ibid_work *work) { return work->now; }
-const char *ibid_work_payload(const struct ibid_work *work) { return work->payload; }
+const char *ibid_work_tenant(const struct ibid_work *work)
+{
+	return work->identity->tenant;
+}
+const char *ibid_work_operation(const struct ibid_work *work)
+{
+	return work->identity->operation;
+}
+const char *ibid_work_key(const struct ibid_work *work)
+{
+	return work->identity->key;
+}
+const char *ibid_work_client(const struct ibid_work *work)
+{
+	return work->sender->client;
+}
+const char *ibid_work_actor(const struct ibid_work *work)
+{
+	return work->sender->actor;
+}
+const char *ibid_work_command_id(const struct ibid_work *work)
+{
+	return work->command_id;
+}
+const char *ibid_work_now(const struct ibid_work *work)
+{
+	return work->now;
+}
+const char *ibid_work_payload(const struct ibid_work *work)
+{
+	return work->payload;
+}
 
 void *ibid_work_sqlite(const struct ibid_work *work)
 {

@@ -7,7 +7,7 @@
 #include "store/store.h"
 
 enum {
-	EVENTS_MAX = 1000,           /* per command */
+	EVENTS_MAX = 1000, /* per command */
 	ANSWER_BYTES_MAX = 4 << 20,
 	EVENT_BYTES_MAX = 1 << 20,
 	REASON_BYTES_MAX = 64,

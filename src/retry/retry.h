@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 struct retry_policy {
-	int attempts_max;  /* the first try included */
-	int64_t base_us;   /* the first pause at most; doubled each time */
-	int64_t cap_us;    /* no pause is longer */
+	int attempts_max; /* the first try included */
+	int64_t base_us;  /* the first pause at most; doubled each time */
+	int64_t cap_us;   /* no pause is longer */
 };
 
 /* How long to wait after the `attempt`-th try (from 1) failed: uniformly random up to the doubled

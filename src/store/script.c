@@ -283,20 +283,15 @@ static enum ibid_code skip_quoted(struct splitter *s, char quote, bool backslash
 {
 	int line = s->line;
 	advance(s, 1);
-	for (;;) {
-		if (!*s->at)
-			return refuse(s, line, "this %c is never closed", quote);
-		if (backslash && s->at[0] == '\\' && s->at[1]) {
-			advance(s, 2);
-		} else if (s->at[0] != quote) {
-			advance(s, 1);
-		} else if (s->at[1] == quote) {
-			advance(s, 2);
-		} else {
-			advance(s, 1);
+	while (*s->at) {
+		bool escaped = backslash && s->at[0] == '\\' && s->at[1];
+		bool doubled = s->at[0] == quote && s->at[1] == quote;
+		bool closes = s->at[0] == quote && !doubled;
+		advance(s, escaped || doubled ? 2 : 1);
+		if (closes)
 			return IBID_OK;
-		}
 	}
+	return refuse(s, line, "this %c is never closed", quote);
 }
 
 /* A string that goes on after a line break (E'a' <newline> 'b\'c') keeps its kind. True, with `at`
@@ -415,7 +410,7 @@ static const char *nearest_param(const struct splitter *s, const char *name, siz
 		if (spec_size > NAME_BYTES_MAX)
 			continue;
 		unsigned distance = name_distance(name, size, s->specs[i].name, spec_size);
-		if (distance >= best || distance * 2 > size)
+		if (distance >= best || distance > size / 2)
 			continue;
 		best = distance;
 		nearest = s->specs[i].name;

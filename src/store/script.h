@@ -2,7 +2,8 @@
 /* script.h -- split a SQL script into statements and find its named parameters.
  *
  * Quotes, quoted identifiers, dollar quotes, nested comments, casts (::) and array slices are
- * respected. What would end the transaction or change the session is refused before anything is sent. */
+ * respected. What would end the transaction or change the session is refused before anything is
+ * sent. */
 #ifndef STORE_SCRIPT_H
 #define STORE_SCRIPT_H
 
@@ -11,9 +12,10 @@
 enum script_dialect { DIALECT_SQLITE, DIALECT_POSTGRES };
 
 struct script_statement {
-	const char *sql;    /* PostgreSQL: parameters written as $1, $2, ...; SQLite: as in the file */
-	int line;           /* of its first token in the file */
-	size_t *params;     /* PostgreSQL: $n is params[n - 1], an index into the specs; SQLite: those it uses */
+	const char *sql; /* PostgreSQL: parameters written as $1, $2, ...; SQLite: as in the file */
+	int line;        /* of its first token in the file */
+	size_t *params;  /* PostgreSQL: $n is params[n - 1], an index into the specs; SQLite: those it
+	                    uses */
 	size_t param_count;
 };
 
@@ -23,8 +25,9 @@ struct script_statements {
 };
 
 /* IBID_CONTRACT with "file:line: ..." when something is refused. Everything lives in `arena`. */
-IBID_CHECK enum ibid_code script_split(struct arena *arena, enum script_dialect dialect, const char *file,
-                            const char *text, const struct param_spec *params, size_t count,
-                            struct script_statements *ret, struct ibid_err *err);
+IBID_CHECK enum ibid_code script_split(struct arena *arena, enum script_dialect dialect,
+                                       const char *file, const char *text,
+                                       const struct param_spec *params, size_t count,
+                                       struct script_statements *ret, struct ibid_err *err);
 
 #endif

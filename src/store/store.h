@@ -2,9 +2,10 @@
 /* store.h -- what ibid asks of a database, in the words of the ledger.
  *
  * A store is a pool of connections to one database; any number of threads may use it. A transaction
- * (`struct tx`) holds one of its connections and belongs to one thread. Each backend writes the best
- * SQL its engine has; what every verb promises is written here and proven by one suite that runs on
- * every backend. Two decorators wrap any store: one traces, one fails or kills at the N-th verb.
+ * (`struct tx`) holds one of its connections and belongs to one thread. Each backend writes the
+ * best SQL its engine has; what every verb promises is written here and proven by one suite that
+ * runs on every backend. Two decorators wrap any store: one traces, one fails or kills at the N-th
+ * verb.
  *
  * Strings in outputs live in the arena that was passed in. `err` is never NULL here. Codes that a
  * verb may return beside those it names: IBID_UNAVAILABLE (not connected, connection lost before a
@@ -32,13 +33,12 @@ struct identity {
 	const char *tenant, *operation, *scope, *key; /* never NULL; scope may be "" */
 };
 
-#define COMMAND_STATES(X) \
-	X(ACCEPTED) X(IN_PROGRESS) X(COMPLETED) X(REJECTED) X(FAILED) X(UNKNOWN)
+#define COMMAND_STATES(X) X(ACCEPTED) X(IN_PROGRESS) X(COMPLETED) X(REJECTED) X(FAILED) X(UNKNOWN)
 enum command_state {
 #define COMMAND_STATE_ENUM(name) COMMAND_##name,
 	COMMAND_STATES(COMMAND_STATE_ENUM)
 #undef COMMAND_STATE_ENUM
-	COMMAND_STATE_COUNT
+	    COMMAND_STATE_COUNT
 };
 const char *command_state_name(enum command_state state); /* "COMPLETED": as the stores keep it */
 bool command_state_read(const char *name, enum command_state *ret);
@@ -48,17 +48,17 @@ struct command_row {
 	struct identity identity;
 	struct uuid id;
 	enum command_state state;
-	int scheme, contract_version;     /* under which the fingerprint was made */
+	int scheme, contract_version; /* under which the fingerprint was made */
 	struct sha256 fingerprint;
-	bool linked;                      /* COMPLETED by an existing document */
-	int status;                       /* 0: none kept */
+	bool linked;                             /* COMPLETED by an existing document */
+	int status;                              /* 0: none kept */
 	const char *resource_type, *resource_id; /* NULL: none */
-	const char *reason, *text;        /* of a rejection or failure; NULL: none */
-	const char *body;                 /* NULL: none kept */
+	const char *reason, *text;               /* of a rejection or failure; NULL: none */
+	const char *body;                        /* NULL: none kept */
 	size_t body_size;
-	struct uuid audit_id;             /* all zero: none */
-	int attempts;                     /* runs that left a trace; 1 for the first */
-	const char *client, *actor;       /* who sent it first; NULL: not given */
+	struct uuid audit_id;                        /* all zero: none */
+	int attempts;                                /* runs that left a trace; 1 for the first */
+	const char *client, *actor;                  /* who sent it first; NULL: not given */
 	int64_t created_us, finished_us, expires_us; /* finished 0: not yet */
 };
 
@@ -77,9 +77,9 @@ struct audit_row {
 struct event_row {
 	struct uuid id, command_id;
 	const char *tenant, *aggregate_type, *aggregate_id, *type, *payload;
-	int64_t version;      /* in: 0 asks for the next one; out: the version it got */
-	const char *key;      /* NULL in: "<command id>:<ordinal>"; given by the caller: unique per tenant */
-	int ordinal;          /* within the command, from 1 */
+	int64_t version; /* in: 0 asks for the next one; out: the version it got */
+	const char *key; /* NULL in: "<command id>:<ordinal>"; given by the caller: unique per tenant */
+	int ordinal;     /* within the command, from 1 */
 	const char *correlation_id, *causation_id;
 	int64_t at_us;
 };
@@ -88,7 +88,7 @@ struct event_row {
 struct evidence_row {
 	const char *tenant;
 	struct uuid command_id;
-	struct sha256 fingerprint; /* of the other payload */
+	struct sha256 fingerprint;  /* of the other payload */
 	const char *client, *actor; /* "" when not given */
 	int64_t first_us, last_us, count;
 };
@@ -103,7 +103,16 @@ struct contract_row {
 
 /* ---- Scripts --------------------------------------------------------------------------------- */
 
-enum param_type { PARAM_TEXT, PARAM_INTEGER, PARAM_DECIMAL, PARAM_BOOLEAN, PARAM_DATE, PARAM_INSTANT, PARAM_JSON, PARAM_UUID };
+enum param_type {
+	PARAM_TEXT,
+	PARAM_INTEGER,
+	PARAM_DECIMAL,
+	PARAM_BOOLEAN,
+	PARAM_DATE,
+	PARAM_INSTANT,
+	PARAM_JSON,
+	PARAM_UUID
+};
 
 struct param_spec {
 	const char *name;
@@ -116,19 +125,19 @@ struct script;
 /* What a handler, or the row that a `find` script returned, says. */
 struct outcome {
 	int status;
-	const char *body;            /* JSON as the handler wrote it; NULL: none */
+	const char *body; /* JSON as the handler wrote it; NULL: none */
 	size_t body_size;
 	const char *resource_type, *resource_id; /* NULL: none */
-	const char *reason, *text;   /* IBID_REJECTED: code and sentence; IBID_FAILED: what went wrong */
-	const char *unique;          /* IBID_DUPLICATE: the index or constraint that was hit */
-	bool found;                  /* the last statement returned a row */
+	const char *reason, *text; /* IBID_REJECTED: code and sentence; IBID_FAILED: what went wrong */
+	const char *unique;        /* IBID_DUPLICATE: the index or constraint that was hit */
+	bool found;                /* the last statement returned a row */
 };
 
 /* What a script's emit needs to know about the command it runs for. */
 struct work_context {
 	struct uuid command_id;
 	const char *tenant, *correlation_id, *causation_id; /* ids: NULL: none */
-	const char *const *emits; /* event types that the contract declares */
+	const char *const *emits;                           /* event types that the contract declares */
 	size_t emit_count;
 	int64_t now_us;
 };
@@ -152,16 +161,16 @@ enum claim_kind {
 struct claim {
 	enum claim_kind kind;
 	struct command_row row; /* CLAIM_FOUND */
-	struct tx *tx;          /* CLAIM_FREE: open. CLAIM_FOUND: open, or NULL where the row is COMPLETED.
-	                           CLAIM_BUSY: NULL */
+	struct tx *tx; /* CLAIM_FREE: open. CLAIM_FOUND: open, or NULL where the row is COMPLETED.
+	                  CLAIM_BUSY: NULL */
 };
 
 struct command_filter {
-	const char *tenant;               /* NULL: all */
-	const char *operation;            /* NULL: all */
-	const char *key;                  /* NULL: all */
-	int state;                        /* enum command_state; -1: all */
-	const struct uuid *after;         /* keyset page: rows older than this id; NULL: from the newest */
+	const char *tenant;       /* NULL: all */
+	const char *operation;    /* NULL: all */
+	const char *key;          /* NULL: all */
+	int state;                /* enum command_state; -1: all */
+	const struct uuid *after; /* keyset page: rows older than this id; NULL: from the newest */
 	size_t limit;
 };
 
@@ -178,7 +187,8 @@ struct store_ops {
 	/* ---- Set-up: each is one transaction of its own ---- */
 
 	/* Bring the schema to STORE_SCHEMA. Safe when run twice and by several processes at once: one
-	 * does it, the others wait. A store whose schema is newer than STORE_SCHEMA + 1 is IBID_SCHEMA. */
+	 * does it, the others wait. A store whose schema is newer than STORE_SCHEMA + 1 is IBID_SCHEMA.
+	 */
 	enum ibid_code (*migrate)(struct store *, int *ret_from, int *ret_to, struct ibid_err *);
 
 	/* IBID_OK when this binary may work on the store; IBID_SCHEMA otherwise, saying what to do. A
@@ -186,70 +196,78 @@ struct store_ops {
 	enum ibid_code (*check_schema)(struct store *, int *ret_version, struct ibid_err *);
 
 	/* Run the user's schema file once per `name`, in one transaction with the note that it ran. */
-	enum ibid_code (*apply_schema)(struct store *, const char *name, const char *text, int64_t now_us,
-	                               enum schema_state *ret, struct ibid_err *);
+	enum ibid_code (*apply_schema)(struct store *, const char *name, const char *text,
+	                               int64_t now_us, enum schema_state *ret, struct ibid_err *);
 
-	/* A column of the user's tables with this name, which gets a decimal's value, must hold it exactly:
-	 * IBID_CONTRACT names one that would round (SQLite: any affinity but text; PostgreSQL: float). */
+	/* A column of the user's tables with this name, which gets a decimal's value, must hold it
+	 * exactly: IBID_CONTRACT names one that would round (SQLite: any affinity but text; PostgreSQL:
+	 * float). */
 	enum ibid_code (*check_decimal_column)(struct store *, const char *name, struct ibid_err *);
 
 	/* Keep a contract. Kept already with the same digest: success. With another: IBID_CONTRACT. */
 	enum ibid_code (*put_contract)(struct store *, const struct contract_row *, struct ibid_err *);
 
 	/* IBID_NOT_FOUND when it was never kept. */
-	enum ibid_code (*get_contract)(struct store *, struct arena *, const char *kind, const char *name,
-	                               int version, struct contract_row *ret, struct ibid_err *);
+	enum ibid_code (*get_contract)(struct store *, struct arena *, const char *kind,
+	                               const char *name, int version, struct contract_row *ret,
+	                               struct ibid_err *);
 
-	/* Split and check a script: transaction control, session settings, LISTEN and COPY are refused, as
-	 * are parameters that are not in `params` (IBID_CONTRACT with file and line). Freed by free_script. */
+	/* Split and check a script: transaction control, session settings, LISTEN and COPY are refused,
+	 * as are parameters that are not in `params` (IBID_CONTRACT with file and line). Freed by
+	 * free_script. */
 	enum ibid_code (*make_script)(struct store *, const char *file, const char *text,
-	                              const struct param_spec *params, size_t count, struct script **ret,
-	                              struct ibid_err *);
+	                              const struct param_spec *params, size_t count,
+	                              struct script **ret, struct ibid_err *);
 	void (*free_script)(struct store *, struct script *); /* takes NULL */
 
 	/* ---- One command ---- */
 
-	/* Open a transaction and claim the identity without waiting for a twin (SQLite: after waiting for
-	 * the writer lock). The row's body is read too. Two transactions never both hold CLAIM_FREE, or
-	 * CLAIM_FOUND with an open transaction, for one identity. `context` is what emit in scripts sees;
-	 * where a row is found, its own id takes the place of context's. */
+	/* Open a transaction and claim the identity without waiting for a twin (SQLite: after waiting
+	 * for the writer lock). The row's body is read too. Two transactions never both hold
+	 * CLAIM_FREE, or CLAIM_FOUND with an open transaction, for one identity. `context` is what emit
+	 * in scripts sees; where a row is found, its own id takes the place of context's. */
 	enum ibid_code (*claim)(struct store *, struct arena *, const struct identity *,
-	                        const struct work_context *context, struct claim *ret, struct ibid_err *);
+	                        const struct work_context *context, struct claim *ret,
+	                        struct ibid_err *);
 
-	/* After a commit of unknown outcome, or to wait for a twin: on a new connection to the primary, wait
-	 * at most `wait_us` for whoever holds the identity, then look (I7). Gives CLAIM_FREE (no row),
-	 * CLAIM_FOUND or CLAIM_BUSY (still held), always with tx NULL. */
-	enum ibid_code (*resolve)(struct store *, struct arena *, const struct identity *, int64_t wait_us,
-	                          struct claim *ret, struct ibid_err *);
+	/* After a commit of unknown outcome, or to wait for a twin: on a new connection to the primary,
+	 * wait at most `wait_us` for whoever holds the identity, then look (I7). Gives CLAIM_FREE (no
+	 * row), CLAIM_FOUND or CLAIM_BUSY (still held), always with tx NULL. */
+	enum ibid_code (*resolve)(struct store *, struct arena *, const struct identity *,
+	                          int64_t wait_us, struct claim *ret, struct ibid_err *);
 
-	/* Run a script in the transaction. `values` are in the order of make_script's params; NULL is SQL
-	 * NULL. IBID_OK: the last row of the last statement is in `ret`. IBID_REJECTED, IBID_DUPLICATE,
-	 * IBID_FAILED and IBID_RETRY: the transaction can only be rolled back; `ret` says why. Events that
-	 * the script emits are appended in the transaction; an event whose version is not the next is
-	 * IBID_REJECTED with reason VERSION_CONFLICT, one that the contract does not declare IBID_FAILED. */
+	/* Run a script in the transaction. `values` are in the order of make_script's params; NULL is
+	 * SQL NULL. IBID_OK: the last row of the last statement is in `ret`. IBID_REJECTED,
+	 * IBID_DUPLICATE, IBID_FAILED and IBID_RETRY: the transaction can only be rolled back; `ret`
+	 * says why. Events that the script emits are appended in the transaction; an event whose
+	 * version is not the next is IBID_REJECTED with reason VERSION_CONFLICT, one that the contract
+	 * does not declare IBID_FAILED. */
 	enum ibid_code (*run_script)(struct tx *, struct arena *, const struct script *,
 	                             const char *const *values, struct outcome *ret, struct ibid_err *);
 
-	/* Append an event: move the aggregate's head from version - 1 to version, or by one, and insert the
-	 * row. Reported here or by commit: another version than the next is IBID_REJECTED with reason
-	 * VERSION_CONFLICT and status 409; a key that was used before IBID_REJECTED with EVENT_KEY_USED. */
+	/* Append an event: move the aggregate's head from version - 1 to version, or by one, and insert
+	 * the row. Reported here or by commit: another version than the next is IBID_REJECTED with
+	 * reason VERSION_CONFLICT and status 409; a key that was used before IBID_REJECTED with
+	 * EVENT_KEY_USED. */
 	enum ibid_code (*put_event)(struct tx *, const struct event_row *, struct ibid_err *);
 	enum ibid_code (*put_audit)(struct tx *, const struct audit_row *, struct ibid_err *);
 
-	/* Write the command's row, complete. `previous` is the row that claim found (FAILED, or REJECTED and
-	 * evaluated again), which is replaced by compare-and-set, or NULL for a new one. IBID_RETRY when
-	 * another row is there: the primary key arbitrates (I2). */
+	/* Write the command's row, complete. `previous` is the row that claim found (FAILED, or
+	 * REJECTED and evaluated again), which is replaced by compare-and-set, or NULL for a new one.
+	 * IBID_RETRY when another row is there: the primary key arbitrates (I2). */
 	enum ibid_code (*put_command)(struct tx *, const struct command_row *,
 	                              const struct command_row *previous, struct ibid_err *);
 
-	/* The database handle for C callbacks: sqlite3 * or PGconn *, ready for the caller's statements. While
-	 * it is lent (until lend is called with false, before the next verb) the callback can't end the
-	 * transaction on SQLite; on PostgreSQL commit notices that it did (IBID_MISUSE). */
+	/* The database handle for C callbacks: sqlite3 * or PGconn *, ready for the caller's
+	 * statements. While it is lent (until lend is called with false, before the next verb) the
+	 * callback can't end the transaction on SQLite; on PostgreSQL commit notices that it did
+	 * (IBID_MISUSE). */
 	void *(*lend)(struct tx *, bool lent);
 
 	/* Make it durable. Takes the transaction, whatever comes back. Errors of put_... verbs may be
 	 * reported here. IBID_UNKNOWN: the commit was sent and did not report success (I7); any other
-	 * code: rolled back, with `ret` as run_script fills it (IBID_DUPLICATE: a deferred constraint). */
+	 * code: rolled back, with `ret` as run_script fills it (IBID_DUPLICATE: a deferred constraint).
+	 */
 	enum ibid_code (*commit)(struct tx **, struct arena *, struct outcome *ret, struct ibid_err *);
 	void (*rollback)(struct tx **); /* no-op on a NULL transaction */
 
@@ -258,18 +276,19 @@ struct store_ops {
 	enum ibid_code (*put_evidence)(struct store *, const struct evidence_row *, struct ibid_err *);
 
 	/* By id, or by identity when `id` is NULL. IBID_NOT_FOUND. `tenant` is always required. */
-	enum ibid_code (*get_command)(struct store *, struct arena *, const char *tenant, const struct uuid *id,
-	                              const struct identity *, struct command_row *ret, struct ibid_err *);
+	enum ibid_code (*get_command)(struct store *, struct arena *, const char *tenant,
+	                              const struct uuid *id, const struct identity *,
+	                              struct command_row *ret, struct ibid_err *);
 	/* Newest first. */
 	enum ibid_code (*list_commands)(struct store *, struct arena *, const struct command_filter *,
 	                                struct command_row **ret, size_t *ret_count, struct ibid_err *);
 	/* Of one command; or of the tenant (newest first, at most `limit`) when command_id is NULL. */
 	enum ibid_code (*list_events)(struct store *, struct arena *, const char *tenant,
-	                              const struct uuid *command_id, size_t limit, struct event_row **ret,
-	                              size_t *ret_count, struct ibid_err *);
+	                              const struct uuid *command_id, size_t limit,
+	                              struct event_row **ret, size_t *ret_count, struct ibid_err *);
 	enum ibid_code (*list_audit)(struct store *, struct arena *, const char *tenant,
-	                             const struct uuid *command_id, size_t limit, struct audit_row **ret,
-	                             size_t *ret_count, struct ibid_err *);
+	                             const struct uuid *command_id, size_t limit,
+	                             struct audit_row **ret, size_t *ret_count, struct ibid_err *);
 	enum ibid_code (*list_evidence)(struct store *, struct arena *, const char *tenant,
 	                                const struct uuid *command_id, struct evidence_row **ret,
 	                                size_t *ret_count, struct ibid_err *);
@@ -281,21 +300,23 @@ struct store_ops {
 /* ---- Opening --------------------------------------------------------------------------------- */
 
 struct store_options {
-	const char *url;       /* "sqlite:PATH", "postgres://..." or "postgresql://..." */
-	bool create;           /* SQLite: create a missing file (init, migrate) */
-	unsigned connections;  /* at most */
+	const char *url;      /* "sqlite:PATH", "postgres://..." or "postgresql://..." */
+	bool create;          /* SQLite: create a missing file (init, migrate) */
+	unsigned connections; /* at most */
 	unsigned busy_ms;
 	struct env *env;
 	struct log log;
 };
 
-/* Opens and connects. IBID_INVALID: not a store URL; IBID_NOT_FOUND: no such file; IBID_DENIED; IBID_IO:
- * a directory, or not a database; IBID_UNAVAILABLE: the server can't be reached. The text never holds a password. */
-IBID_CHECK enum ibid_code store_open(const struct store_options *options, struct store **ret, struct ibid_err *err);
-IBID_CHECK enum ibid_code store_sqlite_open(const struct store_options *options, const char *path, struct store **ret,
-                                 struct ibid_err *err);
-IBID_CHECK enum ibid_code store_postgres_open(const struct store_options *options, struct store **ret,
-                                   struct ibid_err *err);
+/* Opens and connects. IBID_INVALID: not a store URL; IBID_NOT_FOUND: no such file; IBID_DENIED;
+ * IBID_IO: a directory, or not a database; IBID_UNAVAILABLE: the server can't be reached. The text
+ * never holds a password. */
+IBID_CHECK enum ibid_code store_open(const struct store_options *options, struct store **ret,
+                                     struct ibid_err *err);
+IBID_CHECK enum ibid_code store_sqlite_open(const struct store_options *options, const char *path,
+                                            struct store **ret, struct ibid_err *err);
+IBID_CHECK enum ibid_code store_postgres_open(const struct store_options *options,
+                                              struct store **ret, struct ibid_err *err);
 void store_close(struct store *store); /* takes NULL */
 
 /* "sqlite:pay.db" or "postgres://user:***@host/db": for messages. */
@@ -305,16 +326,19 @@ const char *store_url_redacted(struct arena *arena, const char *url);
 
 /* Called before and after every verb. `verb` is the member's name. */
 typedef void store_trace_fn(void *user, const char *verb, bool after, enum ibid_code code);
-struct store *store_trace_wrap(struct store *inner, store_trace_fn *fn, void *user); /* owns inner */
+struct store *store_trace_wrap(struct store *inner, store_trace_fn *fn,
+                               void *user); /* owns inner */
 
 enum fault_kind {
 	FAULT_ERROR_BEFORE, /* the verb is not run and reports IBID_UNAVAILABLE */
-	FAULT_ERROR_AFTER,  /* the verb is run; a commit reports IBID_UNKNOWN, others IBID_UNAVAILABLE */
-	FAULT_UNKNOWN_BEFORE, /* a commit is rolled back and reports IBID_UNKNOWN; others as ERROR_BEFORE */
-	FAULT_KILL_BEFORE,  /* SIGKILL to this process, before the verb */
+	FAULT_ERROR_AFTER, /* the verb is run; a commit reports IBID_UNKNOWN, others IBID_UNAVAILABLE */
+	FAULT_UNKNOWN_BEFORE, /* a commit is rolled back and reports IBID_UNKNOWN; others as
+	                         ERROR_BEFORE */
+	FAULT_KILL_BEFORE,    /* SIGKILL to this process, before the verb */
 	FAULT_KILL_AFTER,
 };
-/* Act once, at the N-th verb from 1 (set-up verbs close and rollback are not counted). Owns inner. */
+/* Act once, at the N-th verb from 1 (set-up verbs close and rollback are not counted). Owns inner.
+ */
 struct store *store_fault_wrap(struct store *inner, enum fault_kind kind, unsigned n);
 bool store_fault_fired(const struct store *store);
 unsigned store_fault_verbs(const struct store *store); /* counted so far */

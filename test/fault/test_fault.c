@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fault.c -- an error, a lost commit and a SIGKILL at every store verb, until none is left; then
- * the same key again. Whatever happened, there is one effect, one event and one audit entry. */
+/* test_fault.c -- an error, a lost commit and a SIGKILL at every store verb, until none is left;
+ * then the same key again. Whatever happened, there is one effect, one event and one audit entry.
+ */
 #include "support/bed.h"
 
 #include <signal.h>
@@ -17,28 +18,37 @@
 
 static struct bed bed;
 
-/* ---- Commands and what must be left of them ---------------------------------------------------- */
+/* ---- Commands and what must be left of them ----------------------------------------------------
+ */
 
 struct scenario {
 	const char *name, *operation, *payload;
-	const char *before;        /* an earlier payload under key "k" of the same tenant; NULL: none */
-	const char *before_key;    /* its key; NULL: the same */
-	bool older_contract;       /* the earlier one came under another contract version */
-	bool lose_commit;          /* the first commit reports nothing (I7) */
-	const char *expected;      /* the final answer, whether replayed or not */
+	const char *before;     /* an earlier payload under key "k" of the same tenant; NULL: none */
+	const char *before_key; /* its key; NULL: the same */
+	bool older_contract;    /* the earlier one came under another contract version */
+	bool lose_commit;       /* the first commit reports nothing (I7) */
+	const char *expected;   /* the final answer, whether replayed or not */
 	int effects, events, audits, commands;
 };
 
 static const struct scenario scenarios[] = {
-    {"success", "pay", "{\"reference\":\"r\",\"amount\":1}", NULL, NULL, false, false, "executed 201", 1, 1, 1, 1},
-    {"lost commit", "pay", "{\"reference\":\"r\",\"amount\":1}", NULL, NULL, false, true, "executed 201", 1, 1, 1, 1},
+    {"success", "pay", "{\"reference\":\"r\",\"amount\":1}", NULL, NULL, false, false,
+     "executed 201", 1, 1, 1, 1},
+    {"lost commit", "pay", "{\"reference\":\"r\",\"amount\":1}", NULL, NULL, false, true,
+     "executed 201", 1, 1, 1, 1},
     {"callback", "call", "{}", NULL, NULL, false, false, "executed 200", 1, 2, 1, 1},
-    {"rejection", "pay", "{\"reference\":\"r\",\"amount\":1,\"fail\":\"reject\"}", NULL, NULL, false, false, "rejected 422", 0, 0, 0, 1},
-    {"invalid", "pay", "{\"reference\":\"r\",\"amount\":0}", NULL, NULL, false, false, "rejected 422", 0, 0, 0, 1},
-    {"business duplicate", "pay", "{\"reference\":\"r\",\"amount\":1}", "{\"reference\":\"r\",\"amount\":1}", "earlier", false, false, "linked 200", 1, 1, 2, 2},
-    {"replay", "pay", "{\"reference\":\"r\",\"amount\":1}", "{\"reference\":\"r\",\"amount\":1}", NULL, false, false, "executed 201", 1, 1, 1, 1},
-    {"replay of an older contract version", "pay", "{\"reference\":\"r\",\"amount\":1}", "{\"reference\":\"r\",\"amount\":1}", NULL, true, false, "executed 201", 1, 1, 1, 1},
-    {"conflict", "pay", "{\"reference\":\"r\",\"amount\":2}", "{\"reference\":\"r\",\"amount\":1}", NULL, false, false, "conflict 409", 1, 1, 1, 1},
+    {"rejection", "pay", "{\"reference\":\"r\",\"amount\":1,\"fail\":\"reject\"}", NULL, NULL,
+     false, false, "rejected 422", 0, 0, 0, 1},
+    {"invalid", "pay", "{\"reference\":\"r\",\"amount\":0}", NULL, NULL, false, false,
+     "rejected 422", 0, 0, 0, 1},
+    {"business duplicate", "pay", "{\"reference\":\"r\",\"amount\":1}",
+     "{\"reference\":\"r\",\"amount\":1}", "earlier", false, false, "linked 200", 1, 1, 2, 2},
+    {"replay", "pay", "{\"reference\":\"r\",\"amount\":1}", "{\"reference\":\"r\",\"amount\":1}",
+     NULL, false, false, "executed 201", 1, 1, 1, 1},
+    {"replay of an older contract version", "pay", "{\"reference\":\"r\",\"amount\":1}",
+     "{\"reference\":\"r\",\"amount\":1}", NULL, true, false, "executed 201", 1, 1, 1, 1},
+    {"conflict", "pay", "{\"reference\":\"r\",\"amount\":2}", "{\"reference\":\"r\",\"amount\":1}",
+     NULL, false, false, "conflict 409", 1, 1, 1, 1},
 };
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
@@ -50,13 +60,17 @@ static enum ibid_code call(struct ibid_work *work, void *user)
 	bool ok;
 	if (db) {
 		sqlite3_stmt *statement = NULL;
-		ok = sqlite3_prepare_v2(db, "insert into payment (tenant, id, reference, amount) values (?1, ?2, ?2, '1')", -1, &statement, NULL) == SQLITE_OK;
+		ok = sqlite3_prepare_v2(
+		         db, "insert into payment (tenant, id, reference, amount) values (?1, ?2, ?2, '1')",
+		         -1, &statement, NULL) == SQLITE_OK;
 		for (int i = 0; ok && i < 2; i++)
 			sqlite3_bind_text(statement, i + 1, values[i], -1, SQLITE_TRANSIENT);
 		ok = ok && sqlite3_step(statement) == SQLITE_DONE;
 		sqlite3_finalize(statement);
 	} else {
-		PGresult *result = PQexecParams(ibid_work_postgres(work), "insert into payment (tenant, id, reference, amount) values ($1, $2::uuid, $2::text, 1)",
+		PGresult *result = PQexecParams(ibid_work_postgres(work),
+		                                "insert into payment (tenant, id, reference, amount) "
+		                                "values ($1, $2::uuid, $2::text, 1)",
 		                                2, NULL, values, NULL, NULL, 0);
 		ok = PQresultStatus(result) == PGRES_COMMAND_OK;
 		PQclear(result);
@@ -64,7 +78,8 @@ static enum ibid_code call(struct ibid_work *work, void *user)
 	if (!ok)
 		return ibid_fail(work, "the insert failed");
 	for (int i = 0; i < 2; i++) {
-		if (ibid_emit(work, IBID_EVENT(.aggregate_type = "call", .aggregate_id = values[1], .type = "Called", .payload = "{}")))
+		if (ibid_emit(work, IBID_EVENT(.aggregate_type = "call", .aggregate_id = values[1],
+		                               .type = "Called", .payload = "{}")))
 			return IBID_FAILED;
 	}
 	return ibid_answer(work, 200, NULL);
@@ -75,7 +90,10 @@ static enum ibid_code submit(struct ibid *ibid, const char *tenant, const char *
 {
 	struct ibid_result *result = NULL;
 	struct ibid_err err = {0};
-	enum ibid_code code = ibid_submit(ibid, IBID_COMMAND(.tenant = tenant, .client = "c", .operation = scenario->operation, .key = key, .payload = payload),
+	enum ibid_code code = ibid_submit(ibid,
+	                                  IBID_COMMAND(.tenant = tenant, .client = "c",
+	                                               .operation = scenario->operation, .key = key,
+	                                               .payload = payload),
 	                                  &result, &err);
 	if (code)
 		snprintf(said, 64, "error %s", ibid_code_name(code));
@@ -85,22 +103,24 @@ static enum ibid_code submit(struct ibid *ibid, const char *tenant, const char *
 	return code;
 }
 
-/* ---- Opening with faults ------------------------------------------------------------------------- */
+/* ---- Opening with faults
+ * ------------------------------------------------------------------------- */
 
 enum { TRACE_MAX = 256 };
 
 struct faults {
 	enum fault_kind kind;
-	unsigned n;                /* 0: none */
-	unsigned lost_commit;      /* the verb that loses its answer; 0: none */
-	struct store *fault;       /* the wrapper, while the handle is open */
+	unsigned n;           /* 0: none */
+	unsigned lost_commit; /* the verb that loses its answer; 0: none */
+	struct store *fault;  /* the wrapper, while the handle is open */
 	bool fired;
 	const char *trace[TRACE_MAX]; /* verbs as they were called */
 	unsigned traced;
 };
 
-static const char *const uncounted[] = {"close", "rollback", "lend", "free_script", "make_script",
-                                        "migrate", "check_schema", "apply_schema", "check_decimal_column"};
+static const char *const uncounted[] = {"close",        "rollback",     "lend",
+                                        "free_script",  "make_script",  "migrate",
+                                        "check_schema", "apply_schema", "check_decimal_column"};
 
 static void note_verb(void *user, const char *verb, bool after, enum ibid_code code)
 {
@@ -132,7 +152,8 @@ static bool run_once(struct faults *faults, const char *tenant, const struct sce
 	struct ibid *ibid = NULL;
 	struct ibid_err err = {0};
 	struct api_seams seams = {.wrap = wrap, .user = faults};
-	if (api_open(IBID_OPTIONS(.store = bed.url, .contracts = bed.contracts, .busy_ms = 20000), &seams, &ibid, &err)) {
+	if (api_open(IBID_OPTIONS(.store = bed.url, .contracts = bed.contracts, .busy_ms = 20000),
+	             &seams, &ibid, &err)) {
 		faults->fired = faults->n != 0;
 		snprintf(said, 64, "error %s", ibid_code_name(err.code));
 		return false;
@@ -146,7 +167,8 @@ static bool run_once(struct faults *faults, const char *tenant, const struct sce
 	return registered;
 }
 
-/* ---- Checking ---------------------------------------------------------------------------------------- */
+/* ---- Checking
+ * ---------------------------------------------------------------------------------------- */
 
 /* The contract's version is all that differs. */
 static void set_version(int version)
@@ -168,7 +190,8 @@ static void prepare(const char *tenant, const struct scenario *scenario)
 	if (scenario->before) {
 		set_version(scenario->older_contract ? 1 : 2);
 		struct ibid *ibid = bed_ibid(&bed, NULL);
-		submit(ibid, tenant, scenario->before_key ? scenario->before_key : "k", scenario, scenario->before, said);
+		submit(ibid, tenant, scenario->before_key ? scenario->before_key : "k", scenario,
+		       scenario->before, said);
 		assert_string_equal(said, "executed 201");
 		ibid_close(ibid);
 	}
@@ -184,17 +207,26 @@ static void check(const char *tenant, const struct scenario *scenario, const cha
 	submit(ibid, tenant, "k", scenario, scenario->payload, said);
 	const char *answer = strncmp(said, "replayed ", 9) == 0 ? said + 9 : said;
 	if (strcmp(answer, scenario->expected) != 0)
-		print_message("%s, tenant %s: first \"%s\", then \"%s\"\n", scenario->name, tenant, first, said);
+		print_message("%s, tenant %s: first \"%s\", then \"%s\"\n", scenario->name, tenant, first,
+		              said);
 	assert_string_equal(answer, scenario->expected);
 	/* Nobody was told of an outcome that is not one, or of one before it was durable (I10). */
 	if (strncmp(first, "error", 5) != 0 && strncmp(first, "unknown", 7) != 0 && *first) {
-		assert_string_equal(strncmp(first, "replayed ", 9) == 0 ? first + 9 : first, scenario->expected);
+		assert_string_equal(strncmp(first, "replayed ", 9) == 0 ? first + 9 : first,
+		                    scenario->expected);
 		assert_true(answer != said || strcmp(said, "conflict 409") == 0);
 	}
-	assert_int_equal(bed_number(&bed, "select count(*) from payment where tenant = '%s'", tenant), scenario->effects);
-	assert_int_equal(bed_number(&bed, "select count(*) from ibid.event where tenant = '%s'", tenant), scenario->events);
-	assert_int_equal(bed_number(&bed, "select count(*) from ibid.audit where tenant = '%s'", tenant), scenario->audits);
-	assert_int_equal(bed_number(&bed, "select count(*) from ibid.command where tenant = '%s'", tenant), scenario->commands);
+	assert_int_equal(bed_number(&bed, "select count(*) from payment where tenant = '%s'", tenant),
+	                 scenario->effects);
+	assert_int_equal(
+	    bed_number(&bed, "select count(*) from ibid.event where tenant = '%s'", tenant),
+	    scenario->events);
+	assert_int_equal(
+	    bed_number(&bed, "select count(*) from ibid.audit where tenant = '%s'", tenant),
+	    scenario->audits);
+	assert_int_equal(
+	    bed_number(&bed, "select count(*) from ibid.command where tenant = '%s'", tenant),
+	    scenario->commands);
 	ibid_close(ibid);
 }
 
@@ -218,7 +250,8 @@ static unsigned commit_of(const struct faults *trace)
 	return 0;
 }
 
-/* ---- Errors ------------------------------------------------------------------------------------------- */
+/* ---- Errors
+ * ------------------------------------------------------------------------------------------- */
 
 static void fail_every_verb(const struct scenario *scenario, size_t index, enum fault_kind kind)
 {
@@ -273,7 +306,8 @@ static void a_lost_commit_is_answered_as_executed_when_it_was(void **state) /* B
 	check("lost-before", scenario, said);
 }
 
-/* ---- Kills --------------------------------------------------------------------------------------------- */
+/* ---- Kills
+ * --------------------------------------------------------------------------------------------- */
 
 struct kills {
 	const char *verbs[64];
@@ -293,7 +327,8 @@ static void count_kill(struct kills *kills, const char *verb)
 }
 
 /* A separate process that submits and is killed at the n-th verb. True when it was. */
-static bool run_killed(const struct faults *given, const char *tenant, const struct scenario *scenario)
+static bool run_killed(const struct faults *given, const char *tenant,
+                       const struct scenario *scenario)
 {
 	struct faults faults = *given;
 	char said[64];
@@ -343,9 +378,9 @@ static void kill_at_every_verb(const struct scenario *scenario, size_t index, en
 	check(tenant, scenario, "");
 }
 
-static const char *const expected_verbs[] = {"put_contract", "get_contract", "claim",       "run_script",
-                                             "put_event",    "put_audit",    "put_command", "commit",
-                                             "resolve",      "put_evidence"};
+static const char *const expected_verbs[] = {
+    "put_contract", "get_contract", "claim",  "run_script", "put_event",
+    "put_audit",    "put_command",  "commit", "resolve",    "put_evidence"};
 
 static void a_kill_at_any_verb_costs_nothing(void **state) /* B02 B12 B15 */
 {

@@ -46,37 +46,42 @@ static void assert_rows(int64_t payments, int64_t events, int64_t audits, int64_
 	assert_int_equal(rows("ibid.command"), commands);
 }
 
-/* ---- A callback that does what the test tells it ---------------------------------------------- */
+/* ---- A callback that does what the test tells it ----------------------------------------------
+ */
 
 struct act {
 	enum ibid_code retries_then; /* returned while `times` > 0 */
 	int times;
-	const char *reject;          /* reason code */
+	const char *reject; /* reason code */
 	bool fail_after_effect;
 	bool emit_version_gap;
 	const char *event_key;
 	int calls;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	bool hold, holding;          /* stop inside the handler until released */
+	bool hold, holding; /* stop inside the handler until released */
 };
 
 static void add_effect(struct ibid_work *work)
 {
 	sqlite3 *db = ibid_work_sqlite(work);
 	PGconn *conn = ibid_work_postgres(work);
-	const char *values[3] = {ibid_work_tenant(work), ibid_work_key(work), ibid_work_command_id(work)};
+	const char *values[3] = {ibid_work_tenant(work), ibid_work_key(work),
+	                         ibid_work_command_id(work)};
 	if (db) {
 		sqlite3_stmt *statement;
-		assert_int_equal(sqlite3_prepare_v2(db, "insert into effect (tenant, key, command_id) values (?, ?, ?)",
-		                                    -1, &statement, NULL), SQLITE_OK);
+		assert_int_equal(
+		    sqlite3_prepare_v2(db, "insert into effect (tenant, key, command_id) values (?, ?, ?)",
+		                       -1, &statement, NULL),
+		    SQLITE_OK);
 		for (int i = 0; i < 3; i++)
 			sqlite3_bind_text(statement, i + 1, values[i], -1, SQLITE_TRANSIENT);
 		assert_int_equal(sqlite3_step(statement), SQLITE_DONE);
 		sqlite3_finalize(statement);
 	} else {
-		PGresult *result = PQexecParams(conn, "insert into effect (tenant, key, command_id) values ($1, $2, $3)",
-		                                3, NULL, values, NULL, NULL, 0);
+		PGresult *result = PQexecParams(
+		    conn, "insert into effect (tenant, key, command_id) values ($1, $2, $3)", 3, NULL,
+		    values, NULL, NULL, 0);
 		assert_int_equal(PQresultStatus(result), PGRES_COMMAND_OK);
 		PQclear(result);
 	}
@@ -104,11 +109,15 @@ static enum ibid_code act_out(struct ibid_work *work, void *user)
 	if (act->fail_after_effect)
 		return ibid_fail(work, "the test's handler fails");
 	if (act->emit_version_gap)
-		assert_int_equal(ibid_emit(work, IBID_EVENT(.aggregate_type = "thing", .aggregate_id = "1", .type = "Called",
-		                                            .payload = "{}", .version = 7)), IBID_OK);
+		assert_int_equal(
+		    ibid_emit(work, IBID_EVENT(.aggregate_type = "thing", .aggregate_id = "1",
+		                               .type = "Called", .payload = "{}", .version = 7)),
+		    IBID_OK);
 	if (act->event_key)
-		assert_int_equal(ibid_emit(work, IBID_EVENT(.aggregate_type = "thing", .aggregate_id = "1", .type = "Called",
-		                                            .payload = "{}", .key = act->event_key)), IBID_OK);
+		assert_int_equal(
+		    ibid_emit(work, IBID_EVENT(.aggregate_type = "thing", .aggregate_id = "1",
+		                               .type = "Called", .payload = "{}", .key = act->event_key)),
+		    IBID_OK);
 	ibid_resource(work, "thing", ibid_work_command_id(work));
 	return ibid_answer(work, 201, "{\"b\": 1.10, \"a\": \"\\u00e9\"}");
 }
@@ -123,28 +132,44 @@ static struct act *act_new(const char *operation)
 	return &act;
 }
 
-/* ---- Replay and conflict ---------------------------------------------------------------------- */
+/* ---- Replay and conflict ----------------------------------------------------------------------
+ */
 
-static void a_command_commits_its_row_change_event_and_audit_entry_together(void **state) /* B02 J04 */
+static void
+a_command_commits_its_row_change_event_and_audit_entry_together(void **state) /* B02 J04 */
 {
 	(void)state;
-	struct ibid_result *result = bed_submit(ibid, "pay", "k-1", "{\"reference\":\"r\",\"amount\":12.50}");
+	struct ibid_result *result = bed_submit(ibid, "pay", "k-1",
+	                                        "{\"reference\":\"r\",\"amount\":12.50}");
 	assert_string_equal(bed_say(result), "executed 201");
 	const char *id = ibid_result_command_id(result);
-	assert_int_equal(bed_number(&bed, "select count(*) from payment where cast(id as text) = '%s'", id), 1);
-	assert_int_equal(bed_number(&bed, "select count(*) from ibid.command c join ibid.audit a on a.id = c.audit_id and "
-	                                  "a.tenant = c.tenant where cast(c.id as text) = '%s' and a.actor = 'a' and a.outcome = 'executed'", id), 1);
-	assert_int_equal(bed_number(&bed, "select count(*) from ibid.event where cast(command_id as text) = '%s' and "
-	                                  "type = 'Paid' and aggregateid = 'r' and version = 1", id), 1);
+	assert_int_equal(
+	    bed_number(&bed, "select count(*) from payment where cast(id as text) = '%s'", id), 1);
+	assert_int_equal(
+	    bed_number(&bed,
+	               "select count(*) from ibid.command c join ibid.audit a on a.id = c.audit_id and "
+	               "a.tenant = c.tenant where cast(c.id as text) = '%s' and a.actor = 'a' and "
+	               "a.outcome = 'executed'",
+	               id),
+	    1);
+	assert_int_equal(
+	    bed_number(&bed,
+	               "select count(*) from ibid.event where cast(command_id as text) = '%s' and "
+	               "type = 'Paid' and aggregateid = 'r' and version = 1",
+	               id),
+	    1);
 	assert_rows(1, 1, 1, 1);
 	ibid_result_free(result);
 }
 
-static void a_duplicate_gets_the_first_answer_byte_for_byte_also_from_another_process(void **state) /* B03 A02 */
+static void a_duplicate_gets_the_first_answer_byte_for_byte_also_from_another_process(
+    void **state) /* B03 A02 */
 {
 	(void)state;
-	struct ibid_result *first = bed_submit(ibid, "pay", "k-1", "{\"reference\":\"r\",\"amount\":12.50}");
-	struct ibid_result *again = bed_submit(ibid, "pay", "k-1", "{ \"amount\": 1.25e1, \"reference\": \"r\" }");
+	struct ibid_result *first = bed_submit(ibid, "pay", "k-1",
+	                                       "{\"reference\":\"r\",\"amount\":12.50}");
+	struct ibid_result *again = bed_submit(ibid, "pay", "k-1",
+	                                       "{ \"amount\": 1.25e1, \"reference\": \"r\" }");
 	assert_string_equal(bed_say(again), "replayed executed 201");
 	assert_string_equal(ibid_result_body(again), ibid_result_body(first));
 	assert_string_equal(ibid_result_command_id(again), ibid_result_command_id(first));
@@ -154,7 +179,8 @@ static void a_duplicate_gets_the_first_answer_byte_for_byte_also_from_another_pr
 	again = bed_submit(other, "pay", "k-1", "{\"reference\":\"r\",\"amount\":12.5}");
 	assert_string_equal(bed_say(again), "replayed executed 201");
 	assert_int_equal(ibid_result_body_size(again), ibid_result_body_size(first));
-	assert_memory_equal(ibid_result_body(again), ibid_result_body(first), ibid_result_body_size(first));
+	assert_memory_equal(ibid_result_body(again), ibid_result_body(first),
+	                    ibid_result_body_size(first));
 	assert_string_equal(ibid_result_resource_id(again), ibid_result_resource_id(first));
 	ibid_result_free(again);
 	ibid_result_free(first);
@@ -171,26 +197,35 @@ static void the_same_key_with_another_payload_is_a_conflict_with_evidence(void *
 	bed_expect(ibid, "pay", "k-1", "{\"reference\":\"r\",\"amount\":99}", "conflict 409");
 	assert_rows(1, 1, 1, 1);
 	assert_int_equal(rows("ibid.evidence"), 2);
-	assert_int_equal(bed_number(&bed, "select max(count) from ibid.evidence where client = 'c' and actor = 'a'"), 3);
-	bed_expect(ibid, "pay", "k-1", "{\"reference\":\"r\",\"amount\":12.50}", "replayed executed 201");
+	assert_int_equal(
+	    bed_number(&bed, "select max(count) from ibid.evidence where client = 'c' and actor = 'a'"),
+	    3);
+	bed_expect(ibid, "pay", "k-1", "{\"reference\":\"r\",\"amount\":12.50}",
+	           "replayed executed 201");
 }
 
 static void what_the_contract_ignores_makes_no_conflict(void **state) /* A03 */
 {
 	(void)state;
-	bed_expect(ibid, "pay", "k-1", "{\"reference\":\"r\",\"amount\":1,\"sentAt\":\"a\"}", "executed 201");
-	bed_expect(ibid, "pay", "k-1", "{\"reference\":\"r\",\"amount\":1.0,\"sentAt\":\"b\"}", "replayed executed 201");
-	bed_expect(ibid, "pay", "k-1", "{\"reference\":\"r\",\"amount\":1,\"other\":\"b\"}", "conflict 409");
+	bed_expect(ibid, "pay", "k-1", "{\"reference\":\"r\",\"amount\":1,\"sentAt\":\"a\"}",
+	           "executed 201");
+	bed_expect(ibid, "pay", "k-1", "{\"reference\":\"r\",\"amount\":1.0,\"sentAt\":\"b\"}",
+	           "replayed executed 201");
+	bed_expect(ibid, "pay", "k-1", "{\"reference\":\"r\",\"amount\":1,\"other\":\"b\"}",
+	           "conflict 409");
 }
 
 static void amounts_that_a_double_would_merge_are_a_conflict(void **state) /* A03 */
 {
 	(void)state;
-	bed_expect(ibid, "pay", "k-1", "{\"reference\":\"r\",\"amount\":9007199254740992}", "executed 201");
-	bed_expect(ibid, "pay", "k-1", "{\"reference\":\"r\",\"amount\":9007199254740993}", "conflict 409");
+	bed_expect(ibid, "pay", "k-1", "{\"reference\":\"r\",\"amount\":9007199254740992}",
+	           "executed 201");
+	bed_expect(ibid, "pay", "k-1", "{\"reference\":\"r\",\"amount\":9007199254740993}",
+	           "conflict 409");
 }
 
-/* ---- Identity --------------------------------------------------------------------------------- */
+/* ---- Identity ---------------------------------------------------------------------------------
+ */
 
 static enum ibid_code submit_as(const char *tenant, const char *client, const char *actor,
                                 const char *operation, const char *key, const char *payload,
@@ -198,15 +233,19 @@ static enum ibid_code submit_as(const char *tenant, const char *client, const ch
 {
 	struct ibid_result *result = NULL;
 	*err = (struct ibid_err){0};
-	enum ibid_code code = ibid_submit(ibid, IBID_COMMAND(.tenant = tenant, .client = client, .actor = actor, .operation = operation,
-	                                                     .key = key, .payload = payload), &result, err);
+	enum ibid_code code = ibid_submit(ibid,
+	                                  IBID_COMMAND(.tenant = tenant, .client = client,
+	                                               .actor = actor, .operation = operation,
+	                                               .key = key, .payload = payload),
+	                                  &result, err);
 	if (!code)
 		assert_string_equal(bed_say(result), expected);
 	ibid_result_free(result);
 	return code;
 }
 
-static void a_key_is_one_identity_per_tenant_client_and_operation(void **state) /* A02: API command */
+static void
+a_key_is_one_identity_per_tenant_client_and_operation(void **state) /* A02: API command */
 {
 	(void)state;
 	struct ibid_err err;
@@ -214,31 +253,40 @@ static void a_key_is_one_identity_per_tenant_client_and_operation(void **state) 
 	assert_int_equal(submit_as("t1", "c1", "a", "call", "k", "{}", "executed 201", &err), IBID_OK);
 	assert_int_equal(submit_as("t2", "c1", "a", "call", "k", "{}", "executed 201", &err), IBID_OK);
 	assert_int_equal(submit_as("t1", "c2", "a", "call", "k", "{}", "executed 201", &err), IBID_OK);
-	assert_int_equal(submit_as("t1", "c1", "b", "call", "k", "{}", "replayed executed 201", &err), IBID_OK);
+	assert_int_equal(submit_as("t1", "c1", "b", "call", "k", "{}", "replayed executed 201", &err),
+	                 IBID_OK);
 	assert_int_equal(rows("effect"), 3);
 	/* The scope declares the client: leaving it out is an error, not another identity. */
 	assert_int_equal(submit_as("t1", NULL, "a", "call", "k", "{}", "", &err), IBID_INVALID);
 	assert_non_null(strstr(err.text, "client"));
 }
 
-static void a_business_document_is_known_by_its_fields(void **state) /* A02: business document, A04 */
+static void
+a_business_document_is_known_by_its_fields(void **state) /* A02: business document, A04 */
 {
 	(void)state;
 	act_new("import-invoice");
-	const char *invoice = "{\"vendor\":\"V\",\"number\":\"7\",\"legalEntity\":\"DE\",\"amount\":10.00}";
+	const char *invoice =
+	    "{\"vendor\":\"V\",\"number\":\"7\",\"legalEntity\":\"DE\",\"amount\":10.00}";
 	bed_expect(ibid, "import-invoice", NULL, invoice, "executed 201");
-	bed_expect(ibid, "import-invoice", NULL, "{\"number\":\"7\",\"vendor\":\"V\",\"amount\":10,\"legalEntity\":\"DE\"}",
+	bed_expect(ibid, "import-invoice", NULL,
+	           "{\"number\":\"7\",\"vendor\":\"V\",\"amount\":10,\"legalEntity\":\"DE\"}",
 	           "replayed executed 201");
-	bed_expect(ibid, "import-invoice", NULL, "{\"vendor\":\"V\",\"number\":\"7\",\"legalEntity\":\"DE\",\"amount\":11}",
+	bed_expect(ibid, "import-invoice", NULL,
+	           "{\"vendor\":\"V\",\"number\":\"7\",\"legalEntity\":\"DE\",\"amount\":11}",
 	           "conflict 409");
-	bed_expect(ibid, "import-invoice", NULL, "{\"vendor\":\"V\",\"number\":\"7\",\"legalEntity\":\"FR\",\"amount\":10}",
+	bed_expect(ibid, "import-invoice", NULL,
+	           "{\"vendor\":\"V\",\"number\":\"7\",\"legalEntity\":\"FR\",\"amount\":10}",
 	           "executed 201");
 	assert_int_equal(rows("effect"), 2);
 	struct ibid_err err;
-	assert_int_equal(submit_as("t", "c", "a", "import-invoice", NULL, "{\"vendor\":\"V\"}", "", &err), IBID_INVALID);
+	assert_int_equal(
+	    submit_as("t", "c", "a", "import-invoice", NULL, "{\"vendor\":\"V\"}", "", &err),
+	    IBID_INVALID);
 }
 
-static void a_workflow_decision_is_known_by_task_actor_and_sequence(void **state) /* A02: workflow task */
+static void
+a_workflow_decision_is_known_by_task_actor_and_sequence(void **state) /* A02: workflow task */
 {
 	(void)state;
 	struct ibid_err err;
@@ -246,11 +294,17 @@ static void a_workflow_decision_is_known_by_task_actor_and_sequence(void **state
 	const char *yes = "{\"taskId\":\"T1\",\"decisionSequence\":1,\"decision\":\"APPROVE\"}";
 	const char *no = "{\"taskId\":\"T1\",\"decisionSequence\":1,\"decision\":\"REFUSE\"}";
 	const char *later = "{\"taskId\":\"T1\",\"decisionSequence\":2,\"decision\":\"REFUSE\"}";
-	assert_int_equal(submit_as("t", "c", "ann", "decide-task", NULL, yes, "executed 201", &err), IBID_OK);
-	assert_int_equal(submit_as("t", "c", "ann", "decide-task", NULL, yes, "replayed executed 201", &err), IBID_OK);
-	assert_int_equal(submit_as("t", "c", "ann", "decide-task", NULL, no, "conflict 409", &err), IBID_OK);
-	assert_int_equal(submit_as("t", "c", "bob", "decide-task", NULL, no, "executed 201", &err), IBID_OK);
-	assert_int_equal(submit_as("t", "c", "ann", "decide-task", NULL, later, "executed 201", &err), IBID_OK);
+	assert_int_equal(submit_as("t", "c", "ann", "decide-task", NULL, yes, "executed 201", &err),
+	                 IBID_OK);
+	assert_int_equal(
+	    submit_as("t", "c", "ann", "decide-task", NULL, yes, "replayed executed 201", &err),
+	    IBID_OK);
+	assert_int_equal(submit_as("t", "c", "ann", "decide-task", NULL, no, "conflict 409", &err),
+	                 IBID_OK);
+	assert_int_equal(submit_as("t", "c", "bob", "decide-task", NULL, no, "executed 201", &err),
+	                 IBID_OK);
+	assert_int_equal(submit_as("t", "c", "ann", "decide-task", NULL, later, "executed 201", &err),
+	                 IBID_OK);
 	assert_int_equal(rows("effect"), 3);
 }
 
@@ -263,18 +317,22 @@ static void bad_keys_and_names_are_refused_and_leave_nothing(void **state) /* A0
 	longest[sizeof longest - 1] = '\0';
 	const char *bad[] = {"", "a\nb", "\x01", longest, " k", "\xff\xfe"};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		assert_int_equal(submit_as("t", "c", "a", "pay", bad[i], "{\"reference\":\"r\",\"amount\":1}", "", &err), IBID_INVALID);
+		assert_int_equal(
+		    submit_as("t", "c", "a", "pay", bad[i], "{\"reference\":\"r\",\"amount\":1}", "", &err),
+		    IBID_INVALID);
 		assert_int_equal(err.next, IBID_NEXT_NEVER);
 	}
 	assert_int_equal(submit_as("t", "c", "a", "pay", NULL, "{}", "", &err), IBID_INVALID);
 	assert_int_equal(submit_as("", "c", "a", "pay", "k", "{}", "", &err), IBID_INVALID);
-	assert_int_equal(submit_as("t", "c", "a", "pay", "k", "{\"a\":1,\"a\":2}", "", &err), IBID_INVALID);
+	assert_int_equal(submit_as("t", "c", "a", "pay", "k", "{\"a\":1,\"a\":2}", "", &err),
+	                 IBID_INVALID);
 	assert_non_null(strstr(err.text, "line 1, column"));
 	assert_int_equal(submit_as("t", "c", "a", "no-such", "k", "{}", "", &err), IBID_NOT_FOUND);
 	assert_rows(0, 0, 0, 0);
 }
 
-/* ---- The decision table ------------------------------------------------------------------------ */
+/* ---- The decision table ------------------------------------------------------------------------
+ */
 
 static void every_state_decides_as_the_table_says(void **state) /* B01 */
 {
@@ -305,23 +363,33 @@ static void every_state_decides_as_the_table_says(void **state) /* B01 */
 			struct ibid_result *first = bed_submit(ibid, table[i].operation, key, "{\"n\":1}");
 			ibid_result_free(first);
 			/* No atomic command leaves these behind; staged ones will. */
-			if (strcmp(table[i].state, "ACCEPTED") == 0 || strcmp(table[i].state, "IN_PROGRESS") == 0 ||
+			if (strcmp(table[i].state, "ACCEPTED") == 0 ||
+			    strcmp(table[i].state, "IN_PROGRESS") == 0 ||
 			    strcmp(table[i].state, "UNKNOWN") == 0)
-				bed_exec(&bed, "update ibid.command set state = '%s', audit_id = null where key = '%s'", table[i].state, key);
-			assert_int_equal(bed_number(&bed, "select count(*) from ibid.command where key = '%s' and state = '%s'", key, table[i].state), 1);
+				bed_exec(&bed,
+				         "update ibid.command set state = '%s', audit_id = null where key = '%s'",
+				         table[i].state, key);
+			assert_int_equal(
+			    bed_number(&bed,
+			               "select count(*) from ibid.command where key = '%s' and state = '%s'",
+			               key, table[i].state),
+			    1);
 			act->reject = NULL;
 			act->fail_after_effect = false;
 			int calls = act->calls;
 			const char *expected = other ? table[i].other : table[i].same;
-			bed_expect(ibid, table[i].operation, key, other ? "{\"n\":2}" : "{\"n\":1.0}", expected);
+			bed_expect(ibid, table[i].operation, key, other ? "{\"n\":2}" : "{\"n\":1.0}",
+			           expected);
 			assert_int_equal(act->calls - calls, strncmp(expected, "executed", 8) == 0);
 		}
 	}
 }
 
-/* ---- Failures ----------------------------------------------------------------------------------- */
+/* ---- Failures -----------------------------------------------------------------------------------
+ */
 
-static void a_retryable_failure_undoes_everything_and_may_be_claimed_again(void **state) /* B07 B02 */
+static void
+a_retryable_failure_undoes_everything_and_may_be_claimed_again(void **state) /* B07 B02 */
 {
 	(void)state;
 	struct act *act = act_new("call");
@@ -336,7 +404,9 @@ static void a_retryable_failure_undoes_everything_and_may_be_claimed_again(void 
 	struct ibid_result *done = bed_submit(ibid, "call", "k", "{}");
 	assert_string_equal(bed_say(done), "executed 201");
 	assert_string_equal(ibid_result_command_id(done), ibid_result_command_id(failed));
-	assert_int_equal(bed_number(&bed, "select count(*) from effect where command_id = '%s'", ibid_result_command_id(done)), 1);
+	assert_int_equal(bed_number(&bed, "select count(*) from effect where command_id = '%s'",
+	                            ibid_result_command_id(done)),
+	                 1);
 	assert_int_equal(rows("effect"), 1);
 	assert_int_equal(rows("ibid.audit"), 1);
 	bed_expect(ibid, "call", "k", "{}", "replayed executed 201");
@@ -372,7 +442,8 @@ static void failure_classes_follow_the_contract(void **state) /* B03 B07 */
 	assert_string_equal(bed_say(first), "rejected 422");
 	assert_string_equal(ibid_result_reason(first), "INVALID_PAYLOAD");
 	assert_non_null(strstr(ibid_result_text(first), "/amount"));
-	struct ibid_result *again = bed_submit(ibid, "pay", "v", "{\"reference\":\"r\",\"amount\":-1.00}");
+	struct ibid_result *again = bed_submit(ibid, "pay", "v",
+	                                       "{\"reference\":\"r\",\"amount\":-1.00}");
 	assert_string_equal(bed_say(again), "replayed rejected 422");
 	assert_string_equal(ibid_result_body(again), ibid_result_body(first));
 	ibid_result_free(first);
@@ -391,14 +462,17 @@ static void failure_classes_follow_the_contract(void **state) /* B03 B07 */
 static void a_broken_script_fails_whole_and_may_be_tried_again(void **state) /* B02 B07 */
 {
 	(void)state;
-	struct ibid_result *result = bed_submit(ibid, "pay", "k", "{\"reference\":\"r\",\"amount\":1,\"fail\":\"broken\"}");
+	struct ibid_result *result = bed_submit(
+	    ibid, "pay", "k", "{\"reference\":\"r\",\"amount\":1,\"fail\":\"broken\"}");
 	assert_string_equal(bed_say(result), "failed 500");
 	assert_non_null(strstr(ibid_result_text(result), "pay."));
 	ibid_result_free(result);
 	assert_rows(0, 0, 0, 1);
-	bed_exec(&bed, bed.kind == BED_SQLITE ? "drop table broken; create table broken (tenant text, id text)"
-	                                      : "alter table broken alter tenant drop not null");
-	bed_expect(ibid, "pay", "k", "{\"reference\":\"r\",\"amount\":1,\"fail\":\"broken\"}", "executed 201");
+	bed_exec(&bed, bed.kind == BED_SQLITE
+	                   ? "drop table broken; create table broken (tenant text, id text)"
+	                   : "alter table broken alter tenant drop not null");
+	bed_expect(ibid, "pay", "k", "{\"reference\":\"r\",\"amount\":1,\"fail\":\"broken\"}",
+	           "executed 201");
 	assert_rows(1, 1, 1, 1);
 }
 
@@ -422,7 +496,8 @@ static void deadlocks_are_retried_inside_and_never_become_an_outcome(void **stat
 	bed_expect(ibid, "call", "k2", "{}", "executed 201");
 }
 
-/* ---- What is kept of an answer -------------------------------------------------------------------- */
+/* ---- What is kept of an answer
+ * -------------------------------------------------------------------- */
 
 static void the_contract_says_what_is_kept_of_an_answer(void **state) /* B08 */
 {
@@ -443,8 +518,10 @@ static void the_contract_says_what_is_kept_of_an_answer(void **state) /* B08 */
 		struct ibid_result *again = bed_submit(ibid, table[i].operation, "k", "{}");
 		assert_string_equal(bed_say(again), table[i].again);
 		char reference[128];
-		snprintf(reference, sizeof reference, "{\"resourceId\":\"%s\",\"resourceType\":\"thing\"}", ibid_result_command_id(first));
-		assert_string_equal(ibid_result_body(again), strcmp(table[i].body, "reference") == 0 ? reference : table[i].body);
+		snprintf(reference, sizeof reference, "{\"resourceId\":\"%s\",\"resourceType\":\"thing\"}",
+		         ibid_result_command_id(first));
+		assert_string_equal(ibid_result_body(again),
+		                    strcmp(table[i].body, "reference") == 0 ? reference : table[i].body);
 		ibid_result_free(first);
 		ibid_result_free(again);
 	}
@@ -459,13 +536,16 @@ static void the_contract_says_what_is_kept_of_an_answer(void **state) /* B08 */
 	ibid_result_free(again);
 }
 
-/* ---- Business uniqueness --------------------------------------------------------------------------- */
+/* ---- Business uniqueness
+ * --------------------------------------------------------------------------- */
 
 static void the_same_fact_under_a_new_key_is_linked_to_the_existing_document(void **state) /* B09 */
 {
 	(void)state;
-	struct ibid_result *first = bed_submit(ibid, "pay", "k-1", "{\"reference\":\"r\",\"amount\":1}");
-	struct ibid_result *linked = bed_submit(ibid, "pay", "k-2", "{\"reference\":\"r\",\"amount\":1}");
+	struct ibid_result *first = bed_submit(ibid, "pay", "k-1",
+	                                       "{\"reference\":\"r\",\"amount\":1}");
+	struct ibid_result *linked = bed_submit(ibid, "pay", "k-2",
+	                                        "{\"reference\":\"r\",\"amount\":1}");
 	assert_string_equal(bed_say(linked), "linked 200");
 	assert_string_equal(ibid_result_resource_id(linked), ibid_result_resource_id(first));
 	ibid_result_free(linked);
@@ -475,14 +555,17 @@ static void the_same_fact_under_a_new_key_is_linked_to_the_existing_document(voi
 	ibid_result_free(linked);
 	ibid_result_free(first);
 	assert_rows(1, 1, 2, 2);
-	assert_int_equal(bed_number(&bed, "select count(*) from ibid.audit where outcome = 'linked'"), 1);
+	assert_int_equal(bed_number(&bed, "select count(*) from ibid.audit where outcome = 'linked'"),
+	                 1);
 }
 
 static void or_rejected_with_the_id_of_the_existing_document(void **state) /* B09 */
 {
 	(void)state;
-	struct ibid_result *first = bed_submit(ibid, "book", "k-1", "{\"reference\":\"r\",\"amount\":1}");
-	struct ibid_result *again = bed_submit(ibid, "book", "k-2", "{\"reference\":\"r\",\"amount\":1}");
+	struct ibid_result *first = bed_submit(ibid, "book", "k-1",
+	                                       "{\"reference\":\"r\",\"amount\":1}");
+	struct ibid_result *again = bed_submit(ibid, "book", "k-2",
+	                                       "{\"reference\":\"r\",\"amount\":1}");
 	assert_string_equal(bed_say(again), "rejected 409");
 	assert_string_equal(ibid_result_reason(again), "DUPLICATE");
 	assert_string_equal(ibid_result_resource_id(again), ibid_result_command_id(first));
@@ -507,7 +590,8 @@ static void uniqueness_under_a_condition_ends_with_the_condition(void **state) /
 	assert_int_equal(rows("timer"), 2);
 }
 
-/* ---- Events ------------------------------------------------------------------------------------------ */
+/* ---- Events
+ * ------------------------------------------------------------------------------------------ */
 
 static void versions_of_an_aggregate_are_contiguous_and_a_gap_is_rejected(void **state)
 {
@@ -516,9 +600,11 @@ static void versions_of_an_aggregate_are_contiguous_and_a_gap_is_rejected(void *
 	bed_expect(ibid, "pay", "k-1", "{\"reference\":\"r\",\"amount\":1}", "executed 201");
 	bed_exec(&bed, "update payment set reference = 'old'");
 	bed_expect(ibid, "pay", "k-2", "{\"reference\":\"r\",\"amount\":1}", "executed 201");
-	assert_int_equal(bed_number(&bed, "select max(version) from ibid.event where aggregateid = 'r'"), 2);
+	assert_int_equal(
+	    bed_number(&bed, "select max(version) from ibid.event where aggregateid = 'r'"), 2);
 	bed_exec(&bed, "update payment set reference = 'older' where reference = 'r'");
-	struct ibid_result *result = bed_submit(ibid, "pay", "k-3", "{\"reference\":\"r\",\"amount\":1,\"fail\":\"version\"}");
+	struct ibid_result *result = bed_submit(
+	    ibid, "pay", "k-3", "{\"reference\":\"r\",\"amount\":1,\"fail\":\"version\"}");
 	assert_string_equal(bed_say(result), "rejected 409");
 	assert_string_equal(ibid_result_reason(result), "VERSION_CONFLICT");
 	ibid_result_free(result);
@@ -544,32 +630,41 @@ static void an_event_key_is_used_once_per_tenant(void **state)
 	assert_int_equal(rows("ibid.event"), 1);
 }
 
-/* ---- Contract versions --------------------------------------------------------------------------------- */
+/* ---- Contract versions
+ * --------------------------------------------------------------------------------- */
 
-static const char pay_v2[] = "command: pay\n"
-                             "version: 2\n"
-                             "fact: a payment is accepted\n"
-                             "fields:\n"
-                             "  /reference: { type: text, required: true, max: 40 }\n"
-                             "  /amount: { type: decimal, required: true, above: 0, scale: 2 }\n"
-                             "  /fail: { type: text }\n"
-                             "same_payload: { ignore: [/other], context: [actor] }\n"
-                             "emits: [Paid]\n"
-                             "unique: { payment_reference: { on_duplicate: link, find: pay-find.sql } }\n"
-                             "handler: { sql: pay.$store.sql }\n";
+static const char pay_v2[] =
+    "command: pay\n"
+    "version: 2\n"
+    "fact: a payment is accepted\n"
+    "fields:\n"
+    "  /reference: { type: text, required: true, max: 40 }\n"
+    "  /amount: { type: decimal, required: true, above: 0, scale: 2 }\n"
+    "  /fail: { type: text }\n"
+    "same_payload: { ignore: [/other], context: [actor] }\n"
+    "emits: [Paid]\n"
+    "unique: { payment_reference: { on_duplicate: link, find: pay-find.sql } }\n"
+    "handler: { sql: pay.$store.sql }\n";
 
-static void a_retry_after_a_contract_change_is_compared_under_its_own_version(void **state) /* A03 */
+static void
+a_retry_after_a_contract_change_is_compared_under_its_own_version(void **state) /* A03 */
 {
 	(void)state;
-	bed_expect(ibid, "pay", "k-1", "{\"reference\":\"r\",\"amount\":1,\"sentAt\":1,\"other\":1}", "executed 201");
+	bed_expect(ibid, "pay", "k-1", "{\"reference\":\"r\",\"amount\":1,\"sentAt\":1,\"other\":1}",
+	           "executed 201");
 	bed_write(&bed, "pay.yaml", pay_v2);
 	struct ibid *next = bed_ibid(&bed, NULL);
-	bed_expect(next, "pay", "k-1", "{\"reference\":\"r\",\"amount\":1,\"sentAt\":2,\"other\":1}", "replayed executed 201");
-	bed_expect(next, "pay", "k-1", "{\"reference\":\"r\",\"amount\":1,\"sentAt\":1,\"other\":2}", "conflict 409");
+	bed_expect(next, "pay", "k-1", "{\"reference\":\"r\",\"amount\":1,\"sentAt\":2,\"other\":1}",
+	           "replayed executed 201");
+	bed_expect(next, "pay", "k-1", "{\"reference\":\"r\",\"amount\":1,\"sentAt\":1,\"other\":2}",
+	           "conflict 409");
 	/* And the other way round: the old process meets a row of the new version. */
-	bed_expect(next, "pay", "k-2", "{\"reference\":\"s\",\"amount\":1,\"sentAt\":1,\"other\":1}", "executed 201");
-	bed_expect(ibid, "pay", "k-2", "{\"reference\":\"s\",\"amount\":1,\"sentAt\":1,\"other\":2}", "replayed executed 201");
-	bed_expect(ibid, "pay", "k-2", "{\"reference\":\"s\",\"amount\":1,\"sentAt\":2,\"other\":1}", "conflict 409");
+	bed_expect(next, "pay", "k-2", "{\"reference\":\"s\",\"amount\":1,\"sentAt\":1,\"other\":1}",
+	           "executed 201");
+	bed_expect(ibid, "pay", "k-2", "{\"reference\":\"s\",\"amount\":1,\"sentAt\":1,\"other\":2}",
+	           "replayed executed 201");
+	bed_expect(ibid, "pay", "k-2", "{\"reference\":\"s\",\"amount\":1,\"sentAt\":2,\"other\":1}",
+	           "conflict 409");
 	ibid_close(next);
 	assert_rows(2, 2, 2, 2);
 }
@@ -583,11 +678,14 @@ static void a_contract_changed_without_a_new_version_is_refused(void **state) /*
 	memcpy(changed, pay_v2, sizeof changed);
 	strstr(changed, "version: ")[9] = '1';
 	bed_write(&bed, "pay.yaml", changed);
-	assert_int_equal(ibid_open(IBID_OPTIONS(.store = bed.url, .contracts = bed.contracts), &next, &err), IBID_CONTRACT);
+	assert_int_equal(
+	    ibid_open(IBID_OPTIONS(.store = bed.url, .contracts = bed.contracts), &next, &err),
+	    IBID_CONTRACT);
 	assert_non_null(strstr(err.text, "version: 2"));
 }
 
-/* ---- Concurrency ------------------------------------------------------------------------------------------ */
+/* ---- Concurrency
+ * ------------------------------------------------------------------------------------------ */
 
 enum { TWINS = 20, ROUNDS = 10 };
 
@@ -607,7 +705,9 @@ static void *run_twin(void *user)
 	struct ibid_err err = {0};
 	snprintf(payload, sizeof payload, "{\"reference\":\"%s\",\"amount\":5}", twin->key);
 	pthread_barrier_wait(twin->barrier);
-	if (ibid_submit(ibid, IBID_COMMAND(.tenant = "t", .client = "c", .actor = "a", .operation = "pay", .key = twin->key, .payload = payload),
+	if (ibid_submit(ibid,
+	                IBID_COMMAND(.tenant = "t", .client = "c", .actor = "a", .operation = "pay",
+	                             .key = twin->key, .payload = payload),
 	                &result, &err)) {
 		snprintf(twin->said, sizeof twin->said, "%.60s", err.text);
 		return NULL;
@@ -663,7 +763,10 @@ static void *submit_and_note(void *user)
 	struct waiter *waiter = user;
 	struct ibid_result *result = NULL;
 	struct ibid_err err = {0};
-	if (ibid_submit(ibid, IBID_COMMAND(.tenant = "t", .client = "c", .operation = "call-wait", .key = "k", .payload = "{}"), &result, &err))
+	if (ibid_submit(ibid,
+	                IBID_COMMAND(.tenant = "t", .client = "c", .operation = "call-wait", .key = "k",
+	                             .payload = "{}"),
+	                &result, &err))
 		snprintf(waiter->said, sizeof waiter->said, "%.60s", err.text);
 	else
 		snprintf(waiter->said, sizeof waiter->said, "%s", bed_say(result));
@@ -695,7 +798,8 @@ static void a_twin_may_wait_for_the_first_and_gets_its_answer(void **state) /* B
 	assert_int_equal(act->calls, 1);
 }
 
-/* ---- Processes --------------------------------------------------------------------------------------------- */
+/* ---- Processes
+ * --------------------------------------------------------------------------------------------- */
 
 enum { PROCESSES = 4, KEYS = 25 };
 
@@ -705,7 +809,8 @@ static int process_main(int gate)
 	int executed = 0;
 	char byte;
 	struct ibid *own = NULL;
-	if (ibid_open(IBID_OPTIONS(.store = bed.url, .contracts = bed.contracts, .busy_ms = 20000), &own, NULL) ||
+	if (ibid_open(IBID_OPTIONS(.store = bed.url, .contracts = bed.contracts, .busy_ms = 20000),
+	              &own, NULL) ||
 	    read(gate, &byte, 1) < 0)
 		return 100;
 	for (int i = 0; i < KEYS; i++) {
@@ -714,7 +819,9 @@ static int process_main(int gate)
 		struct ibid_err err = {0};
 		snprintf(key, sizeof key, "p-%d", i);
 		snprintf(payload, sizeof payload, "{\"reference\":\"%s\",\"amount\":5}", key);
-		if (ibid_submit(own, IBID_COMMAND(.tenant = "t", .client = "c", .actor = "a", .operation = "pay", .key = key, .payload = payload),
+		if (ibid_submit(own,
+		                IBID_COMMAND(.tenant = "t", .client = "c", .actor = "a", .operation = "pay",
+		                             .key = key, .payload = payload),
 		                &result, &err)) {
 			print_message("process: %s\n", err.text);
 			return 100;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_lost.c -- commits whose answer is lost, for real: a proxy that drops the server's answer to COMMIT,
- * a disk that fails to sync the log. ibid_submit asks the store and tells the truth (B15, I7). */
+/* test_lost.c -- commits whose answer is lost, for real: a proxy that drops the server's answer to
+ * COMMIT, a disk that fails to sync the log. ibid_submit asks the store and tells the truth (B15,
+ * I7). */
 #include "store/proxy.h"
 #include "support/bed.h"
 #include "support/disk.h"
@@ -30,7 +31,8 @@ static enum ibid_code lose_the_commit(struct ibid_work *work, void *user)
 		if (proxy)
 			proxy_play(proxy, trick);
 	}
-	if (ibid_emit(work, IBID_EVENT(.aggregate_type = "call", .aggregate_id = "1", .type = "Called", .payload = "{}")))
+	if (ibid_emit(work, IBID_EVENT(.aggregate_type = "call", .aggregate_id = "1", .type = "Called",
+	                               .payload = "{}")))
 		return IBID_FAILED;
 	return ibid_answer(work, 201, "{\"done\":true}");
 }
@@ -45,7 +47,8 @@ static int set_up(void **state)
 		const char *host = strstr(bed.url, "127.0.0.1:");
 		assert_non_null(host);
 		proxy = proxy_new(atoi(host + strlen("127.0.0.1:")));
-		snprintf(through, sizeof through, "%.*s127.0.0.1:%d%s", (int)(host - bed.url), bed.url, proxy_port(proxy), strchr(host, '/'));
+		snprintf(through, sizeof through, "%.*s127.0.0.1:%d%s", (int)(host - bed.url), bed.url,
+		         proxy_port(proxy), strchr(host, '/'));
 		memcpy(bed.url, through, sizeof through);
 	}
 	return 0;
@@ -70,7 +73,10 @@ static int submit(const char *key, char said[64])
 	assert_int_equal(ibid_handle(ibid, "call", lose_the_commit, &calls, NULL), IBID_OK);
 	struct ibid_result *result = NULL;
 	struct ibid_err err = {0};
-	if (ibid_submit(ibid, IBID_COMMAND(.tenant = "t", .client = "c", .operation = "call", .key = key, .payload = "{}"), &result, &err))
+	if (ibid_submit(ibid,
+	                IBID_COMMAND(.tenant = "t", .client = "c", .operation = "call", .key = key,
+	                             .payload = "{}"),
+	                &result, &err))
 		snprintf(said, 64, "error %s %d", ibid_code_name(err.code), (int)err.next);
 	else
 		snprintf(said, 64, "%s", bed_say(result));

@@ -239,7 +239,8 @@ void bed_keep_contracts(const struct bed *bed, const char *const *names)
 	assert_non_null(dir);
 	for (struct dirent *entry; (entry = readdir(dir));) {
 		const char *dot = strrchr(entry->d_name, '.');
-		bool keep = !dot || strcmp(dot, ".yaml") != 0 || strcmp(entry->d_name, "defaults.yaml") == 0;
+		bool keep = !dot || strcmp(dot, ".yaml") != 0 ||
+		            strcmp(entry->d_name, "defaults.yaml") == 0;
 		for (size_t i = 0; names[i]; i++)
 			keep = keep || strcmp(entry->d_name, names[i]) == 0;
 		snprintf(path, sizeof path, "%s/%s", bed->contracts, entry->d_name);

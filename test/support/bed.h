@@ -17,10 +17,10 @@ enum bed_kind { BED_SQLITE, BED_POSTGRES };
 
 struct bed {
 	enum bed_kind kind;
-	char dir[64];        /* of the bed, removed at the end */
+	char dir[64]; /* of the bed, removed at the end */
 	char contracts[128];
 	char url[256];
-	char database[64];   /* PostgreSQL */
+	char database[64]; /* PostgreSQL */
 };
 
 /* The backend that this test program was asked to run on (argv[1]: sqlite or postgres). */

@@ -577,10 +577,10 @@ static void wrong_values_are_refused_with_what_would_be_right(void **state)
 	     "unique.a b is not the name of an index or constraint: a letter or _, then letters, "
 	     "digits, _ "
 	     "and ."},
-	    {47, "  a: link", 47, "unique.a must be a mapping, such as { on_duplicate: link, find: FILE }"},
+	    {47, "  a: link", 47,
+	     "unique.a must be a mapping, such as { on_duplicate: link, find: FILE }"},
 	    {47, "  a: {}", 47, "unique.a.on_duplicate is missing"},
-	    {47, "  a: { on_duplicate: link }", 47,
-	     "unique.a.find is missing"},
+	    {47, "  a: { on_duplicate: link }", 47, "unique.a.find is missing"},
 	    {49, "emits: [9Lives]", 49,
 	     "emits: `9Lives` is not an event type: a letter, then letters, digits, `.`, `_`, `-`"},
 	    {50, "covers: []", 50, "covers is empty"},

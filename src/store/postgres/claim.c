@@ -77,7 +77,7 @@ enum ibid_code pg_claim(struct store *base, struct arena *arena, const struct id
                         const struct work_context *context, struct claim *ret, struct ibid_err *err)
 {
 	struct pg_store *store = pg_store_of(base);
-	struct pg_conn *conn;
+	struct pg_conn *conn = NULL;
 	const char *lock[] = {
 	    pg_int(arena, pg_lock_key(identity)),
 	    pg_uuid(arena, &context->command_id),

@@ -5,6 +5,7 @@
  * outside the lock and still never exceeds the cap. */
 #include "store/postgres/postgres.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <time.h>
 
@@ -167,11 +168,12 @@ enum ibid_code pg_pool_trip(struct pg_store *store, struct pg_call *calls, size_
                             struct pg_conn **ret, struct ibid_err *err)
 {
 	for (bool fresh = false;; fresh = true) {
-		struct pg_conn *conn;
+		struct pg_conn *conn = NULL;
 		struct pg_trip trip;
 		enum ibid_code code = pg_pool_take(store, fresh, &conn, err);
 		if (code)
 			return code;
+		assert(conn);
 		bool rested = conn->rested;
 		if (pg_trip(conn, calls, count, &trip)) {
 			*ret = conn;
@@ -191,7 +193,7 @@ enum ibid_code pg_pool_trip(struct pg_store *store, struct pg_call *calls, size_
 enum ibid_code pg_pool_query(struct pg_store *store, struct pg_call *calls, size_t count,
                              struct ibid_err *err)
 {
-	struct pg_conn *conn;
+	struct pg_conn *conn = NULL;
 	enum ibid_code code = pg_pool_trip(store, calls, count, &conn, err);
 	if (code == IBID_OK)
 		pg_pool_give(store, conn);

@@ -46,7 +46,7 @@ static const struct store_ops postgres_ops = {
 /* A first connection, so that a wrong URL shows at once; it waits in the pool. */
 static enum ibid_code try_connection(struct pg_store *store, struct ibid_err *err)
 {
-	struct pg_conn *conn;
+	struct pg_conn *conn = NULL;
 	enum ibid_code code = pg_pool_take(store, false, &conn, err);
 	if (code == IBID_OK)
 		pg_pool_give(store, conn);

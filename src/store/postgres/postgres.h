@@ -65,10 +65,10 @@ enum pg_statement_name {
 };
 
 struct pg_statement {
-	unsigned id; /* unique in the process: its name on the server */
 	const char *sql;
-	int param_count;
 	const Oid *types; /* NULL: the server knows them from the text */
+	unsigned id;      /* unique in the process: its name on the server */
+	int param_count;
 };
 
 extern const struct pg_statement pg_statements[STATEMENT_COUNT];

@@ -67,7 +67,7 @@ static enum ibid_code lock_schema(struct pg_store *store, struct pg_conn **ret,
                                   struct ibid_err *err)
 {
 	struct pg_call calls[] = {PG_CALL(BEGIN), PG_CALL(SCHEMA_LOCK)};
-	struct pg_conn *conn;
+	struct pg_conn *conn = NULL;
 	enum ibid_code code = pg_pool_trip(store, calls, 2, &conn, err);
 	pg_release(calls, 2);
 	if (code)
@@ -142,7 +142,7 @@ static enum ibid_code run_migrations(struct pg_conn *conn, int from, int *ret_to
 enum ibid_code pg_migrate(struct store *base, int *ret_from, int *ret_to, struct ibid_err *err)
 {
 	struct pg_store *store = pg_store_of(base);
-	struct pg_conn *conn;
+	struct pg_conn *conn = NULL;
 	int from = 0, to = 0;
 	enum ibid_code code = lock_schema(store, &conn, err);
 	if (code)
@@ -166,7 +166,7 @@ enum ibid_code pg_check_schema(struct store *base, int *ret_version, struct ibid
 {
 	struct pg_store *store = pg_store_of(base);
 	struct pg_call begin = PG_CALL(BEGIN);
-	struct pg_conn *conn;
+	struct pg_conn *conn = NULL;
 	int version = 0;
 	enum ibid_code code = pg_pool_trip(store, &begin, 1, &conn, err);
 	pg_release(&begin, 1);
@@ -247,7 +247,7 @@ enum ibid_code pg_apply_schema(struct store *base, const char *name, const char 
 	struct pg_store *store = pg_store_of(base);
 	struct sha256 digest = sha256(text, strlen(text));
 	enum schema_state state = SCHEMA_APPLIED;
-	struct pg_conn *conn;
+	struct pg_conn *conn = NULL;
 	enum ibid_code code = lock_schema(store, &conn, err);
 	if (code)
 		return code;

@@ -7,7 +7,7 @@
 
 const struct pg_statement pg_statements[STATEMENT_COUNT] = {
 #define PG_STATEMENT_ROW(symbol, file, count)                                                      \
-	[STATEMENT_##symbol] = {STATEMENT_##symbol, sql_pg_##file, count, NULL},
+	[STATEMENT_##symbol] = {sql_pg_##file, NULL, STATEMENT_##symbol, count},
     PG_STATEMENTS(PG_STATEMENT_ROW)
 #undef PG_STATEMENT_ROW
 };
