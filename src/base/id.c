@@ -56,6 +56,13 @@ static bool dash_before(size_t byte)
 	return byte == 4 || byte == 6 || byte == 8 || byte == 10;
 }
 
+struct uuid uuid_nth(struct uuid base, unsigned n)
+{
+	base.bytes[14] = (unsigned char)(n >> 8);
+	base.bytes[15] = (unsigned char)n;
+	return base;
+}
+
 void uuid_write(struct uuid uuid, char ret[UUID_TEXT_SIZE])
 {
 	static const char hex[] = "0123456789abcdef";

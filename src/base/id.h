@@ -18,6 +18,9 @@ struct uuid uuid_v5(struct uuid space, const char *name, size_t size); /* SHA-1 
 /* Milliseconds of env's wall clock, then 12 bits of sub-millisecond fraction, then random. */
 struct uuid uuid_v7(struct env *env);
 
+/* The n-th id that belongs to `base`: n (below 65536) in its last two bytes. Sorts beside it. */
+struct uuid uuid_nth(struct uuid base, unsigned n);
+
 void uuid_write(struct uuid uuid, char ret[UUID_TEXT_SIZE]); /* lower case */
 bool uuid_read(const char *text, struct uuid *ret);          /* 8-4-4-4-12, either case */
 

@@ -114,6 +114,7 @@ enum ibid_code contracts_read_file(const struct contracts *contracts, struct are
 		return err_set(err, code, "%s/%s does not exist", contracts->dir, name);
 	if (code)
 		return err_set(err, code, "%s/%s: %s", contracts->dir, name, why.text);
+	assert(bytes);
 	if (memchr(bytes, '\0', size))
 		return err_set(err, IBID_INVALID, "%s/%s holds a NUL byte: it is not text", contracts->dir,
 		               name);

@@ -230,7 +230,6 @@ static void work_init(struct ibid_work *work, struct submission *sub, struct tx 
 {
 	*work = (struct ibid_work){
 	    .arena = &sub->attempt,
-	    .env = sub->ledger->env,
 	    .tx = tx,
 	    .contract = sub->contract,
 	    .identity = &sub->identity,
@@ -314,12 +313,12 @@ static struct command_row row_of(struct submission *sub, const struct command_ro
 
 /* Of a success: what the contract keeps of the answer (B08). */
 static void complete_row(struct command_row *row, const struct contract *contract,
-                         const struct outcome *outcome, bool linked, struct uuid audit_id)
+                         const struct outcome *outcome, bool linked)
 {
 	enum answer_store store = contract->answer;
 	row->state = COMMAND_COMPLETED;
 	row->linked = linked;
-	row->audit_id = audit_id;
+	row->audit_id = row->id; /* one accepted intent, one entry */
 	if (store != ANSWER_NONE)
 		row->status = outcome->status;
 	if (store == ANSWER_FULL || store == ANSWER_REFERENCE) {
@@ -337,7 +336,6 @@ static enum ibid_code put_audit(struct submission *sub, struct tx *tx,
                                 struct ibid_err *err)
 {
 	struct audit_row audit = {
-	    .id = row->audit_id,
 	    .command_id = row->id,
 	    .tenant = sub->identity.tenant,
 	    .operation = sub->identity.operation,
@@ -455,7 +453,7 @@ static enum ibid_code record_success(struct submission *sub, struct tx **tx,
 	const struct store_ops *ops = (*tx)->store->ops;
 	struct command_row row = row_of(sub, previous);
 	enum ibid_code code = IBID_OK;
-	complete_row(&row, sub->contract, outcome, linked, uuid_v7(sub->ledger->env));
+	complete_row(&row, sub->contract, outcome, linked);
 	for (size_t i = 0; !code && work && i < work->event_count; i++)
 		code = ops->put_event(*tx, &work->events[i], err);
 	if (!code)

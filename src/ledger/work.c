@@ -147,7 +147,6 @@ static enum ibid_code note_event(struct ibid_work *work, const struct ibid_event
 		return work_fail(work, IBID_NOMEM, "out of memory");
 	struct event_row *row = &work->events[work->event_count++];
 	*row = (struct event_row){
-	    .id = uuid_v7(work->env),
 	    .command_id = work->id,
 	    .tenant = work->identity->tenant,
 	    .aggregate_type = arena_strdup(work->arena, event->aggregate_type),

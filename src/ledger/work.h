@@ -15,7 +15,6 @@ enum {
 
 struct ibid_work {
 	struct arena *arena; /* of the attempt */
-	struct env *env;
 	struct tx *tx;
 	const struct contract *contract;
 	const struct identity *identity;

@@ -64,7 +64,8 @@ struct command_row {
 
 /* Business evidence: one per accepted intent. */
 struct audit_row {
-	struct uuid id, command_id;
+	struct uuid id;         /* out only: the command's */
+	struct uuid command_id;
 	const char *tenant, *operation, *fact, *outcome; /* outcome: "executed" or "linked" */
 	int contract_version;
 	const char *client, *actor, *resource_type, *resource_id; /* NULL: none */
@@ -73,9 +74,12 @@ struct audit_row {
 	int64_t at_us;
 };
 
+enum { EVENT_ORDINAL_MAX = 65535 };
+
 /* A fact to tell others; an immutable outbox row. */
 struct event_row {
-	struct uuid id, command_id;
+	struct uuid id;       /* out only: uuid_nth(command_id, ordinal) */
+	struct uuid command_id;
 	const char *tenant, *aggregate_type, *aggregate_id, *type, *payload;
 	int64_t version; /* in: 0 asks for the next one; out: the version it got */
 	const char *key; /* NULL in: "<command id>:<ordinal>"; given by the caller: unique per tenant */

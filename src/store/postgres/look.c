@@ -213,7 +213,12 @@ enum ibid_code pg_list_events(struct store *store, struct arena *arena, const ch
                               size_t *ret_count, struct ibid_err *err)
 {
 	const char *limited = limit_text(arena, limit);
-	const char *of_command[] = {tenant, command_id ? pg_uuid(arena, command_id) : NULL, limited};
+	struct uuid first = {{0}}, last = {{0}};
+	if (command_id) {
+		first = uuid_nth(*command_id, 0);
+		last = uuid_nth(*command_id, EVENT_ORDINAL_MAX);
+	}
+	const char *of_command[] = {tenant, pg_uuid(arena, &first), pg_uuid(arena, &last), limited};
 	const char *of_tenant[] = {tenant, limited};
 	struct pg_call call = command_id ? PG_CALL(EVENT_LIST_COMMAND, .values = of_command)
 	                                 : PG_CALL(EVENT_LIST, .values = of_tenant);

@@ -36,10 +36,10 @@
 	X(COMMAND_LIST, command_list, 6)                                                               \
 	X(COMMAND_LIST_ALL, command_list_all, 5)                                                       \
 	X(ANSWER_INSERT, answer_insert, 4)                                                             \
-	X(EVENT_APPEND, event_append, 13)                                                              \
+	X(EVENT_APPEND, event_append, 12)                                                              \
 	X(EVENT_LIST, event_list, 2)                                                                   \
-	X(EVENT_LIST_COMMAND, event_list_command, 3)                                                   \
-	X(AUDIT_INSERT, audit_insert, 15)                                                              \
+	X(EVENT_LIST_COMMAND, event_list_command, 4)                                                   \
+	X(AUDIT_INSERT, audit_insert, 14)                                                              \
 	X(AUDIT_LIST, audit_list, 2)                                                                   \
 	X(AUDIT_LIST_COMMAND, audit_list_command, 3)                                                   \
 	X(EVIDENCE_COUNT, evidence_count, 6)                                                           \
@@ -215,7 +215,6 @@ struct pg_tx {
 	struct pg_call *queue;
 	size_t queue_count, queue_room;
 	bool lent;
-	bool audited; /* has its audit entry */
 	/* Once a verb has failed, commit says the same and commits nothing. */
 	struct ibid_err doom; /* code IBID_OK: not doomed */
 	struct outcome doom_outcome;

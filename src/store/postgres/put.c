@@ -28,7 +28,6 @@ enum ibid_code pg_put_event(struct tx *base, const struct event_row *event, stru
 	struct arena *arena = &tx->arena;
 	const char *values[] = {
 	    event->tenant,
-	    pg_uuid(arena, &event->id),
 	    pg_uuid(arena, &event->command_id),
 	    pg_int(arena, event->ordinal),
 	    event->aggregate_type,
@@ -48,16 +47,8 @@ enum ibid_code pg_put_audit(struct tx *base, const struct audit_row *audit, stru
 {
 	struct pg_tx *tx = pg_tx_of(base);
 	struct arena *arena = &tx->arena;
-	/* No index can say it: a unique one on a partitioned table would have to contain the entry's
-	 * id. */
-	if (tx->audited) {
-		err_set(err, IBID_MISUSE, "a command has one audit entry");
-		return pg_tx_doom(tx, err, NULL);
-	}
-	tx->audited = true;
 	const char *values[] = {
 	    audit->tenant,
-	    pg_uuid(arena, &audit->id),
 	    pg_uuid(arena, &audit->command_id),
 	    audit->operation,
 	    pg_int(arena, audit->contract_version),

@@ -10,7 +10,7 @@ enum ibid_code lite_put_audit(struct tx *base, const struct audit_row *row, stru
 	if (code)
 		return code;
 	code = lite_start(tx->conn, LITE_audit_put, &run, err);
-	lite_bind_uuid(&run, &row->id);
+	lite_bind_uuid(&run, &row->command_id); /* its id, too */
 	lite_bind_uuid(&run, &row->command_id);
 	lite_bind_text(&run, row->tenant);
 	lite_bind_text(&run, row->operation);

@@ -32,13 +32,13 @@ static enum ibid_code next_version(struct lite_tx *tx, const struct event_row *e
 }
 
 static enum ibid_code take_key(struct lite_tx *tx, const struct event_row *event,
-                               struct ibid_err *err)
+                               const struct uuid *id, struct ibid_err *err)
 {
 	struct lite_run run;
 	enum ibid_code code = lite_start(tx->conn, LITE_event_key_put, &run, err);
 	lite_bind_text(&run, event->tenant);
 	lite_bind_text(&run, event->key);
-	lite_bind_uuid(&run, &event->id);
+	lite_bind_uuid(&run, id);
 	if (!code)
 		code = lite_finish(&run, err);
 	bool used = !code && sqlite3_changes(tx->conn->db) == 0;
@@ -48,12 +48,13 @@ static enum ibid_code take_key(struct lite_tx *tx, const struct event_row *event
 	return lite_tx_reject(tx, "EVENT_KEY_USED", 409, "an event with this key exists already", err);
 }
 
-static enum ibid_code insert(struct lite_tx *tx, const struct event_row *event, const char *key,
-                             int64_t version, struct ibid_err *err)
+static enum ibid_code insert(struct lite_tx *tx, const struct event_row *event,
+                             const struct uuid *id, const char *key, int64_t version,
+                             struct ibid_err *err)
 {
 	struct lite_run run;
 	enum ibid_code code = lite_start(tx->conn, LITE_event_put, &run, err);
-	lite_bind_uuid(&run, &event->id);
+	lite_bind_uuid(&run, id);
 	lite_bind_text(&run, event->aggregate_type);
 	lite_bind_text(&run, event->aggregate_id);
 	lite_bind_text(&run, event->type);
@@ -75,15 +76,16 @@ static enum ibid_code insert(struct lite_tx *tx, const struct event_row *event, 
 static enum ibid_code append(struct lite_tx *tx, const struct event_row *event,
                              struct ibid_err *err)
 {
-	char id[UUID_TEXT_SIZE], key[KEY_DEFAULT_SIZE];
+	struct uuid id = uuid_nth(event->command_id, (unsigned)event->ordinal);
+	char command[UUID_TEXT_SIZE], key[KEY_DEFAULT_SIZE];
 	int64_t version = 0;
 	enum ibid_code code = next_version(tx, event, &version, err);
 	if (!code && event->key)
-		code = take_key(tx, event, err);
-	uuid_write(event->command_id, id);
-	snprintf(key, sizeof key, "%s:%d", id, event->ordinal);
+		code = take_key(tx, event, &id, err);
+	uuid_write(event->command_id, command);
+	snprintf(key, sizeof key, "%s:%d", command, event->ordinal);
 	if (!code)
-		code = insert(tx, event, event->key ? event->key : key, version, err);
+		code = insert(tx, event, &id, event->key ? event->key : key, version, err);
 	return code;
 }
 
@@ -134,8 +136,12 @@ enum ibid_code lite_list_events(struct store *base, struct arena *arena, const c
 		return code;
 	code = lite_start(conn, command_id ? LITE_event_list_by_command : LITE_event_list, &run, err);
 	lite_bind_text(&run, tenant);
-	if (command_id)
-		lite_bind_uuid(&run, command_id);
+	if (command_id) {
+		struct uuid first = uuid_nth(*command_id, 0);
+		struct uuid last = uuid_nth(*command_id, EVENT_ORDINAL_MAX);
+		lite_bind_uuid(&run, &first);
+		lite_bind_uuid(&run, &last);
+	}
 	lite_bind_int(&run, (int64_t)limit);
 	while (lite_row(&run, &code, err)) {
 		struct event_row *row = lite_rows_add(&rows);

@@ -128,10 +128,13 @@ static enum ibid_code read_payload(sqlite3_value *value, struct str *out, struct
 
 static enum ibid_code append(struct lite_tx *tx, struct event_row *event, struct ibid_err *err)
 {
-	event->id = uuid_v7(tx->store->env);
+	if (tx->ordinal == EVENT_ORDINAL_MAX)
+		return err_set(err, IBID_FAILED, "ibid_emit: more than %d events in one command",
+		               EVENT_ORDINAL_MAX);
 	event->command_id = tx->context.command_id;
 	event->tenant = tx->context.tenant;
 	event->ordinal = tx->ordinal + 1;
+	event->id = uuid_nth(event->command_id, (unsigned)event->ordinal);
 	event->correlation_id = tx->context.correlation_id;
 	event->causation_id = tx->context.causation_id;
 	event->at_us = tx->context.now_us;

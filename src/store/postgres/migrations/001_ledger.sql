@@ -143,7 +143,6 @@ create table ibid.event (
 	primary key (tenant, id)
 ) partition by range (id);
 create table ibid.event_default partition of ibid.event default;
-create index event_tenant_command_idx on ibid.event (tenant collate "POSIX", command_id);
 comment on table ibid.event is 'the outbox: inserted, never edited (I3)';
 
 -- ---- Audit --------------------------------------------------------------------------------------
@@ -167,7 +166,6 @@ create table ibid.audit (
 	primary key (tenant, id)
 ) partition by range (id);
 create table ibid.audit_default partition of ibid.audit default;
-create index audit_tenant_command_idx on ibid.audit (tenant collate "POSIX", command_id);
 comment on table ibid.audit is 'business evidence, one entry per accepted intent: never edited (I3)';
 
 create function ibid.refuse_edit() returns trigger language plpgsql as $$
@@ -195,19 +193,6 @@ end $$;
 comment on function ibid.demand(boolean, text, text) is
 	'fails the transaction unless ok: lets a pipeline stop before its COMMIT';
 
--- plpgsql, because as a SQL function that can't be inlined it took ten times as long.
-create function ibid.uuid_v7(at timestamptz default clock_timestamp()) returns uuid
-language plpgsql volatile as $$
-declare
-	us bigint := extract(epoch from at) * 1000000;
-begin
-	return encode(
-		substring(int8send(us / 1000) from 3) -- 48 bits of milliseconds
-		|| int2send((28672 + (us % 1000) * 4096 / 1000)::int2) -- version 7, then the fraction
-		|| substring(uuid_send(gen_random_uuid()) from 9), 'hex')::uuid;
-end $$;
-comment on function ibid.uuid_v7(timestamptz) is 'a UUID ordered by time (RFC 9562, version 7)';
-
 create function ibid.lock_key(tenant text, operation text, scope text, key text) returns bigint
 language sql immutable as $$
 	select ('x' || encode(substring(sha256(
@@ -231,38 +216,33 @@ end $$;
 comment on function ibid.reject(text, int, text) is
 	'rejects the command for good: its business change is rolled back, the rejection is its outcome';
 
--- Moves the head from v - 1 to v. An aggregate that nobody has seen is at 0.
-create function ibid.move_head(of_tenant text, of_type text, of_id text, wanted bigint)
-returns bigint language plpgsql as $$
+-- The n-th event of a command has the command's id with n in its last two bytes: stable over retries, in
+-- the order of commands, and found by the primary key.
+create function ibid.append_event(of_tenant text, of_command uuid, ordinal int, aggregate_type text,
+	aggregate_id text, event_type text, body text, wanted bigint, given_key text, correlation text,
+	causation text, at timestamptz)
+returns uuid language plpgsql as $$
 declare
+	new_id uuid := overlay(of_command::text placing lpad(to_hex(ordinal), 4, '0') from 33);
 	moved bigint;
 begin
+	-- The head goes from v - 1 to v; an aggregate that nobody has seen is at 0.
 	if wanted is null or wanted = 1 then
 		insert into ibid.aggregate as head (tenant, type, id, version)
-		values (of_tenant, of_type, of_id, 1)
+		values (of_tenant, aggregate_type, aggregate_id, 1)
 		on conflict (tenant, type, id) do update set version = head.version + 1
 			where wanted is null
 		returning head.version into moved;
 	else
 		update ibid.aggregate as head set version = wanted
-		where head.tenant = of_tenant and head.type = of_type and head.id = of_id
+		where head.tenant = of_tenant and head.type = aggregate_type and head.id = aggregate_id
 			and head.version = wanted - 1
 		returning head.version into moved;
 	end if;
 	if moved is null then
-		raise exception 'version % is not the next of % %', wanted, of_type, of_id
+		raise exception 'version % is not the next of % %', wanted, aggregate_type, aggregate_id
 			using errcode = 'IB004';
 	end if;
-	return moved;
-end $$;
-comment on function ibid.move_head(text, text, text, bigint) is
-	'takes the next version of an aggregate, which must be the wanted one unless that is null';
-
-create function ibid.append_event(of_tenant text, new_id uuid, of_command uuid, ordinal int,
-	aggregate_type text, aggregate_id text, event_type text, body text, wanted bigint,
-	given_key text, correlation text, causation text, at timestamptz)
-returns void language plpgsql as $$
-begin
 	if given_key is not null then
 		insert into ibid.event_key as used (tenant, key, event_id)
 		values (of_tenant, given_key, new_id)
@@ -273,55 +253,64 @@ begin
 	end if;
 	insert into ibid.event as row (tenant, id, command_id, ordinal, aggregatetype, aggregateid, type,
 		payload, version, key, correlation_id, causation_id, partition_key, created_at)
-	values (of_tenant, new_id, of_command, ordinal, aggregate_type, aggregate_id, event_type,
-		body, ibid.move_head(of_tenant, aggregate_type, aggregate_id, wanted),
-		coalesce(given_key, of_command || ':' || ordinal), correlation, causation, aggregate_id, at);
+	values (of_tenant, new_id, of_command, ordinal, aggregate_type, aggregate_id, event_type, body,
+		moved, coalesce(given_key, of_command || ':' || ordinal), correlation, causation, aggregate_id, at);
+	return new_id;
 end $$;
-comment on function ibid.append_event(text, uuid, uuid, int, text, text, text, text, bigint, text, text,
-	text, timestamptz) is 'appends one event to the outbox and moves its aggregate''s head';
+comment on function ibid.append_event(text, uuid, int, text, text, text, text, bigint, text, text, text,
+	timestamptz) is 'appends one event to the outbox and moves its aggregate''s head';
 
--- What it needs to know of the running command are settings of the transaction, made by claim.
+-- What it needs to know of the running command are settings of the transaction, made by claim. In
+-- plpgsql, like all that handlers call: a SQL function that is not inlined is planned at every call.
+create function ibid.emit_json(aggregate_type text, aggregate_id text, type text, payload text,
+	version bigint, key text)
+returns uuid language plpgsql as $$
+declare
+	ordinal int := current_setting('ibid.ordinal', true)::int + 1;
+begin
+	if ordinal is null then
+		raise exception 'emit: no command is running in this transaction' using errcode = 'IB003';
+	end if;
+	if type is null or type <> all (string_to_array(current_setting('ibid.emits'), ',')) then
+		raise exception 'emit: % is not declared under the contract''s emits', type
+			using errcode = 'IB003';
+	end if;
+	if payload is null or ordinal > 65535 then
+		raise exception 'emit: %', case when payload is null then 'the payload is missing'
+			else 'more than 65535 events in one command' end using errcode = 'IB003';
+	end if;
+	perform set_config('ibid.ordinal', ordinal::text, true);
+	return ibid.append_event(current_setting('ibid.tenant'), current_setting('ibid.command_id')::uuid,
+		ordinal, aggregate_type, aggregate_id, type, payload, version, key,
+		nullif(current_setting('ibid.correlation_id'), ''),
+		nullif(current_setting('ibid.causation_id'), ''), current_setting('ibid.now')::timestamptz);
+end $$;
+comment on function ibid.emit_json(text, text, text, text, bigint, text) is
+	'emit, with a payload that is known to be JSON';
+
 create function ibid.emit(aggregate_type text, aggregate_id text, type text, payload text,
 	version bigint default null, key text default null)
 returns uuid language plpgsql as $$
-declare
-	running uuid := nullif(current_setting('ibid.command_id', true), '')::uuid;
-	ordinal int;
-	at timestamptz;
-	event_id uuid;
-begin
-	if running is null then
-		raise exception 'emit: no command is running in this transaction' using errcode = 'IB003';
-	end if;
-	if emit.type is null
-		or emit.type <> all (string_to_array(current_setting('ibid.emits'), ',')) then
-		raise exception 'emit: % is not declared under the contract''s emits', emit.type
-			using errcode = 'IB003';
-	end if;
-	if payload is null or payload::json is null then -- the cast refuses what is not JSON
-		raise exception 'emit: the payload is missing' using errcode = 'IB003';
-	end if;
-	ordinal := current_setting('ibid.ordinal')::int + 1;
-	at := current_setting('ibid.now')::timestamptz;
-	event_id := ibid.uuid_v7(at + ordinal * interval '1 microsecond'); -- in order within the command
-	perform set_config('ibid.ordinal', ordinal::text, true);
-	perform ibid.append_event(current_setting('ibid.tenant'), event_id, running, ordinal,
-		aggregate_type, aggregate_id, emit.type, payload, emit.version, emit.key,
-		nullif(current_setting('ibid.correlation_id'), ''),
-		nullif(current_setting('ibid.causation_id'), ''), at);
-	return event_id;
+begin -- the cast refuses what is not JSON
+	return ibid.emit_json(aggregate_type, aggregate_id, type, payload::json::text, version, key);
 end $$;
 comment on function ibid.emit(text, text, text, text, bigint, text) is
 	'appends an event for the running command; version: of the aggregate after it, null for the next';
 
 create function ibid.emit(aggregate_type text, aggregate_id text, type text, payload jsonb,
 	version bigint default null, key text default null)
-returns uuid language sql volatile as $$ select ibid.emit($1, $2, $3, $4::text, $5, $6) $$;
+returns uuid language plpgsql as $$
+begin
+	return ibid.emit_json(aggregate_type, aggregate_id, type, payload::text, version, key);
+end $$;
 comment on function ibid.emit(text, text, text, jsonb, bigint, text) is 'emit, with a jsonb payload';
 
 create function ibid.emit(aggregate_type text, aggregate_id text, type text, payload json,
 	version bigint default null, key text default null)
-returns uuid language sql volatile as $$ select ibid.emit($1, $2, $3, $4::text, $5, $6) $$;
+returns uuid language plpgsql as $$
+begin
+	return ibid.emit_json(aggregate_type, aggregate_id, type, payload::text, version, key);
+end $$;
 comment on function ibid.emit(text, text, text, json, bigint, text) is 'emit, with a json payload';
 
 -- ---- Privileges ---------------------------------------------------------------------------------

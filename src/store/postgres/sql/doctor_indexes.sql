@@ -2,8 +2,8 @@
 -- Indexes that ibid relies on and that are missing or invalid.
 select wanted.name
 from (values ('command_pkey'), ('command_tenant_id_key'), ('answer_pkey'), ('evidence_pkey'),
-	('aggregate_pkey'), ('event_key_pkey'), ('event_pkey'), ('event_tenant_command_idx'),
-	('audit_pkey'), ('audit_tenant_command_idx'), ('contract_pkey'), ('schema_file_pkey'))
+	('aggregate_pkey'), ('event_key_pkey'), ('event_pkey'),
+	('audit_pkey'), ('contract_pkey'), ('schema_file_pkey'))
 	as wanted (name)
 where not exists (
 	select from pg_catalog.pg_index as i

@@ -1,9 +1,9 @@
--- event_list_command: $1 tenant, $2 command id, $3 limit
--- In the order in which the command emitted them. The collation chooses the index: see migration 001.
+-- event_list_command: $1 tenant, $2 first id, $3 last id, $4 limit
+-- The events of one command: their ids are a range (see ibid.append_event).
 select
 	id, command_id, tenant, aggregatetype, aggregateid, type, payload, version, key, ordinal,
 	correlation_id, causation_id, (extract(epoch from created_at) * 1000000)::bigint
 from ibid.event
-where tenant collate "POSIX" = $1 and command_id = $2
-order by ordinal, id
-limit $3
+where tenant = $1 and id between $2 and $3
+order by id
+limit $4

@@ -95,9 +95,11 @@ create table ibid_event (
   headers text,
   created_us integer not null
 ) strict;
-create unique index ibid_event_command on ibid_event (tenant, command_id, ordinal);
+-- The n-th event of a command has its id with n in the last two bytes: unique, stable over retries, and
+-- the events of a command are a range.
+create unique index ibid_event_id on ibid_event (tenant, id);
 
--- Only keys that callers gave: "<command id>:<ordinal>" is unique through ibid_event_command.
+-- Only keys that callers gave: "<command id>:<ordinal>" is unique as the id is.
 create table ibid_event_key (
   tenant text not null,
   key text not null,
@@ -105,6 +107,7 @@ create table ibid_event_key (
   primary key (tenant, key)
 ) strict, without rowid;
 
+-- One accepted intent, one entry: it has the id of its command.
 create table ibid_audit (
   tenant text not null,
   id text not null check (length(id) = 36),
@@ -122,9 +125,7 @@ create table ibid_audit (
   fingerprint blob not null check (length(fingerprint) = 32),
   at_us integer not null,
   primary key (tenant, id)
-) strict;
--- One accepted intent, one entry.
-create unique index ibid_audit_command on ibid_audit (tenant, command_id);
+) strict, without rowid;
 
 -- The same key with another payload: one row per command, payload and sender.
 create table ibid_evidence (

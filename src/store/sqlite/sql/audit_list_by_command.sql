@@ -3,5 +3,5 @@ select
   id, command_id, tenant, operation, fact, outcome, contract_version, client, actor,
   resource_type, resource_id, correlation_id, causation_id, fingerprint, at_us
 from ibid_audit
-where tenant = ?1 and command_id = ?2
+where tenant = ?1 and id = ?2
 limit ?3
