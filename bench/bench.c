@@ -42,8 +42,7 @@ static double now(void)
 	return (double)env_steady_us(env) / 1e6;
 }
 
-/* ---- One caller ---------------------------------------------------------------------------------
- */
+/* ---- One caller ----------------------------------------------------------------------------- */
 
 struct caller {
 	struct target *target;
@@ -183,8 +182,7 @@ static void *run_caller(void *user)
 	return NULL;
 }
 
-/* ---- Rounds
- * ---------------------------------------------------------------------------------------- */
+/* ---- Rounds --------------------------------------------------------------------------------- */
 
 static double run_round(struct target *target, struct caller *callers, int count)
 {
@@ -243,8 +241,7 @@ static void compare(struct target *target, int callers_count)
 	fflush(stdout);
 }
 
-/* ---- Stores
- * ------------------------------------------------------------------------------------------ */
+/* ---- Stores --------------------------------------------------------------------------------- */
 
 static void open_target(struct target *target)
 {
@@ -301,8 +298,7 @@ static void bench_postgres(void)
 	admin("drop database ibid_bench with (force)");
 }
 
-/* ---- Canonical form and fingerprint
- * -------------------------------------------------------------------- */
+/* ---- Canonical form and fingerprint --------------------------------------------------------- */
 
 static const char document[] =
     "{\"from\":\"DE02120300000000202051\",\"to\":\"DE02500105170137075030\",\"amount\":12.50,"

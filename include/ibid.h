@@ -40,7 +40,7 @@ extern "C" {
 #define IBID_CHECK
 #endif
 
-/* ---- Errors ---------------------------------------------------------------------------------- */
+/* ---- Errors --------------------------------------------------------------------------------- */
 
 /* One list for the enum, the names and the documentation: X(symbol, name, meaning). */
 #define IBID_CODES(X)                                                                              \
@@ -87,7 +87,7 @@ struct ibid_err {
 /* The short stable name of a code ("busy"). Never NULL. */
 IBID_API const char *ibid_code_name(enum ibid_code code);
 
-/* ---- Handles --------------------------------------------------------------------------------- */
+/* ---- Handles -------------------------------------------------------------------------------- */
 
 struct ibid;        /* an open store with its contracts and handlers */
 struct ibid_work;   /* one running command, as its handler sees it */
@@ -121,7 +121,7 @@ IBID_API IBID_CHECK enum ibid_code ibid_open(const struct ibid_options *options,
 /* Close; takes NULL. No other thread may still use the handle. */
 IBID_API void ibid_close(struct ibid *ibid);
 
-/* ---- Handlers -------------------------------------------------------------------------------- */
+/* ---- Handlers ------------------------------------------------------------------------------- */
 
 /* Run one command. Called inside the command's transaction, possibly several times for one submit
  * (after a deadlock everything it did was rolled back), never after the command has an outcome.
@@ -194,7 +194,7 @@ IBID_API IBID_CHECK enum ibid_code ibid_duplicate(struct ibid_work *work, const 
 /* Give a reason for a failure. Returns IBID_FAILED. */
 IBID_API IBID_CHECK enum ibid_code ibid_fail(struct ibid_work *work, const char *text);
 
-/* ---- Submitting ------------------------------------------------------------------------------ */
+/* ---- Submitting ----------------------------------------------------------------------------- */
 
 struct ibid_command {
 	size_t size;
@@ -255,8 +255,7 @@ IBID_API int64_t ibid_result_age_ms(const struct ibid_result *result);     /* si
 IBID_API int64_t ibid_result_retry_after_ms(const struct ibid_result *result); /* 0: don't */
 IBID_API void ibid_result_free(struct ibid_result *result);                    /* takes NULL */
 
-/* ---- Identity and meaning, without a store ----------------------------------------------------
- */
+/* ---- Identity and meaning, without a store -------------------------------------------------- */
 
 /* The canonical form of a JSON text: RFC 8785, except that a number which a double would change
  * keeps all its digits. `*ret` is freed by ibid_free. Errors carry line and column. */

@@ -56,7 +56,7 @@ static void put_byte(struct writer *writer, char byte)
 	writer->bytes[writer->used++] = byte;
 }
 
-/* ---- Numbers --------------------------------------------------------------------------------- */
+/* ---- Numbers -------------------------------------------------------------------------------- */
 
 static void put_zeros(struct writer *writer, int64_t count)
 {
@@ -161,7 +161,7 @@ int canon_number_cmp(const char *a, size_t a_size, const char *b, size_t b_size)
 	return a_sign ? a_sign * magnitude_cmp(&left, &right) : 0;
 }
 
-/* ---- Names ----------------------------------------------------------------------------------- */
+/* ---- Names ---------------------------------------------------------------------------------- */
 
 /* UTF-8 bytes order as code points do. UTF-16 differs in one thing: characters above U+FFFF (first
  * byte F0..F4) are spelled with surrogates, which come before U+E000..U+FFFF (first byte EE, EF).
@@ -202,7 +202,7 @@ static void sort_members(const struct json **members, size_t count)
 	}
 }
 
-/* ---- Values ---------------------------------------------------------------------------------- */
+/* ---- Values --------------------------------------------------------------------------------- */
 
 /* Bytes from `from` on that stand for themselves in a string. */
 static size_t plain_size(const char *bytes, size_t size, size_t from)

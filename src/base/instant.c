@@ -44,7 +44,7 @@ static struct civil civil_of(int64_t days)
 	};
 }
 
-/* ---- Reading --------------------------------------------------------------------------------- */
+/* ---- Reading -------------------------------------------------------------------------------- */
 
 struct cursor {
 	const char *at, *end;
@@ -155,7 +155,7 @@ bool date_ok(const char *text, size_t size)
 	return take_date(&cursor, &date) && cursor.at == cursor.end;
 }
 
-/* ---- Writing --------------------------------------------------------------------------------- */
+/* ---- Writing -------------------------------------------------------------------------------- */
 
 static char *put_number(char *at, int64_t value, int digits)
 {
@@ -216,7 +216,7 @@ void instant_write(int64_t us, char ret[INSTANT_TEXT_SIZE])
 	*at = '\0';
 }
 
-/* ---- Durations ------------------------------------------------------------------------------- */
+/* ---- Durations ------------------------------------------------------------------------------ */
 
 bool duration_read(const char *text, int64_t *ret_us)
 {

@@ -55,7 +55,7 @@ struct reader {
 	struct ibid_err *err;
 };
 
-/* ---- Errors ---------------------------------------------------------------------------------- */
+/* ---- Errors --------------------------------------------------------------------------------- */
 
 __attribute__((format(printf, 4, 5))) static enum ibid_code
 fail(const struct reader *reader, enum ibid_code code, const char *at, const char *format, ...)
@@ -110,7 +110,7 @@ static enum ibid_code fail_duplicate(const struct reader *reader, const struct n
 	return code;
 }
 
-/* ---- Strings --------------------------------------------------------------------------------- */
+/* ---- Strings -------------------------------------------------------------------------------- */
 
 /* Has any of eight bytes to be looked at: a quote, a backslash, a control character, non-ASCII? */
 static bool any_special(uint64_t eight)
@@ -267,7 +267,7 @@ static enum ibid_code read_string(struct reader *reader, const char **ret, size_
 	return IBID_OK;
 }
 
-/* ---- Values ---------------------------------------------------------------------------------- */
+/* ---- Values --------------------------------------------------------------------------------- */
 
 static void skip_blanks(struct reader *reader)
 {
@@ -380,7 +380,7 @@ static enum ibid_code read_value(struct reader *reader, struct json *value)
 	}
 }
 
-/* ---- Names ----------------------------------------------------------------------------------- */
+/* ---- Names ---------------------------------------------------------------------------------- */
 
 static enum ibid_code grow_names(struct reader *reader)
 {
@@ -455,7 +455,7 @@ static const struct name_place *repeated(struct name_place *names, size_t count)
 	return NULL;
 }
 
-/* ---- Structure ------------------------------------------------------------------------------- */
+/* ---- Structure ------------------------------------------------------------------------------ */
 
 static enum ibid_code close_container(struct reader *reader)
 {
@@ -546,7 +546,7 @@ enum ibid_code json_read(struct arena *arena, const char *bytes, size_t size, si
 	return code;
 }
 
-/* ---- Looking things up ----------------------------------------------------------------------- */
+/* ---- Looking things up ---------------------------------------------------------------------- */
 
 struct json *json_member(const struct json *object, const char *name)
 {

@@ -57,7 +57,7 @@ int cmd_doctor(const struct args *args);
 int cmd_version(const struct args *args);
 int cmd_help(const struct args *args);
 
-/* ---- Help (help.c) --------------------------------------------------------------------------- */
+/* ---- Help (help.c) -------------------------------------------------------------------------- */
 
 void help_overview(void);                             /* to the standard output */
 void help_command(const struct cli_command *command); /* likewise */
@@ -69,7 +69,7 @@ bool help_group(const char *group);
 int usage_error(const struct cli_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* ---- Input (input.c) ------------------------------------------------------------------------- */
+/* ---- Input (input.c) ------------------------------------------------------------------------ */
 
 /* The bytes of a file, or of the standard input for NULL and "-": at most JSON_BYTES_MAX, with a
  * NUL behind them. */
@@ -79,7 +79,7 @@ IBID_CHECK enum ibid_code input_read(struct arena *arena, const char *file, cons
 /* How the input is called in messages: the file, or "-". */
 const char *input_name(const char *file);
 
-/* ---- Shared by commands (common.c) ----------------------------------------------------------- */
+/* ---- Shared by commands (common.c) ---------------------------------------------------------- */
 
 /* Who sends: the options, with `cli` and the name of the operating-system user in the gaps. */
 struct sender sender_of(struct arena *arena, const struct args *args);

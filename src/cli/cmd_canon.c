@@ -40,7 +40,7 @@ int cmd_canon(const struct args *args)
 	return exit;
 }
 
-/* ---- fingerprint ----------------------------------------------------------------------------- */
+/* ---- fingerprint ---------------------------------------------------------------------------- */
 
 static bool print_fingerprint(const struct args *args, const struct contract *contract,
                               const char *hashed, size_t size)

@@ -23,7 +23,7 @@ struct dossier {
 	size_t conflict_count;
 };
 
-/* ---- Values as text -------------------------------------------------------------------------- */
+/* ---- Values as text ------------------------------------------------------------------------- */
 
 static const char *id_text(struct arena *arena, struct uuid id)
 {
@@ -77,7 +77,7 @@ static const char *reason_text(struct arena *arena, const struct command_row *ro
 	return arena_printf(arena, "%s: %s", row->reason, row->text);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
+/* ---- JSON ----------------------------------------------------------------------------------- */
 
 static void row_json(struct str *out, struct arena *arena, const struct command_row *row)
 {
@@ -176,7 +176,7 @@ static bool print_dossier_json(struct arena *arena, const struct dossier *dossie
 	return ok;
 }
 
-/* ---- Text ------------------------------------------------------------------------------------ */
+/* ---- Text ----------------------------------------------------------------------------------- */
 
 static void print_row(struct arena *arena, const struct command_row *row)
 {
@@ -268,7 +268,7 @@ static bool print_dossier(struct arena *arena, const struct dossier *dossier)
 	return true;
 }
 
-/* ---- show ------------------------------------------------------------------------------------ */
+/* ---- show ----------------------------------------------------------------------------------- */
 
 /* The one command with this key, whatever its scope: few people can type a scope. */
 static enum ibid_code find_by_key(struct store *store, struct arena *arena, const struct args *args,
@@ -365,7 +365,7 @@ int cmd_command_show(const struct args *args)
 	return exit;
 }
 
-/* ---- list ------------------------------------------------------------------------------------ */
+/* ---- list ----------------------------------------------------------------------------------- */
 
 static bool read_state(const char *given, int *ret)
 {

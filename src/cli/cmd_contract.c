@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* ---- check ----------------------------------------------------------------------------------- */
+/* ---- check ---------------------------------------------------------------------------------- */
 
 static bool print_problem_json(const struct contract_problem *problem)
 {
@@ -67,7 +67,7 @@ int cmd_contract_check(const struct args *args)
 	return exit;
 }
 
-/* ---- matrix ---------------------------------------------------------------------------------- */
+/* ---- matrix --------------------------------------------------------------------------------- */
 
 static bool format_of(const struct args *args, enum matrix_format *ret)
 {
@@ -113,7 +113,7 @@ int cmd_contract_matrix(const struct args *args)
 	return exit;
 }
 
-/* ---- apply ----------------------------------------------------------------------------------- */
+/* ---- apply ---------------------------------------------------------------------------------- */
 
 static bool print_kept(const struct args *args, const struct contracts *contracts)
 {

@@ -45,7 +45,7 @@ static void finding(void *user, enum finding_level level, const char *what, cons
 		out_textf("        %s\n", advice);
 }
 
-/* ---- Contracts ------------------------------------------------------------------------------- */
+/* ---- Contracts ------------------------------------------------------------------------------ */
 
 static void report_problem(struct report *report, struct arena *arena,
                            const struct contract_problem *problem)
@@ -100,7 +100,7 @@ static enum ibid_code check_contracts(struct report *report, struct arena *arena
 	return code;
 }
 
-/* ---- The store ------------------------------------------------------------------------------- */
+/* ---- The store ------------------------------------------------------------------------------ */
 
 /* `*ret_usable`: may the tables be asked? */
 static enum ibid_code check_store(struct report *report, struct store *store, bool *ret_usable,

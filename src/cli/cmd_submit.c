@@ -14,7 +14,7 @@ static const enum cli_exit exits[] = {
     [IBID_DECISION_UNKNOWN] = CLI_UNKNOWN,   [IBID_DECISION_FAILED] = CLI_AGAIN,
 };
 
-/* ---- Telling --------------------------------------------------------------------------------- */
+/* ---- Telling -------------------------------------------------------------------------------- */
 
 static const char *text_or_null(const char *text)
 {
@@ -81,7 +81,7 @@ static void print_text(const struct ibid_result *result, const char *key)
 	out_text("\n");
 }
 
-/* ---- Sending --------------------------------------------------------------------------------- */
+/* ---- Sending -------------------------------------------------------------------------------- */
 
 /* Nothing was decided. Is it worth sending the same again? */
 static int tell_failure(const struct ibid_err *err, bool opened)

@@ -20,7 +20,7 @@ enum { SAY_BYTES_MAX = 64 << 10 };
 /* The first error of the standard output; later ones say less. */
 static int out_errno;
 
-/* ---- The standard descriptors ---------------------------------------------------------------- */
+/* ---- The standard descriptors --------------------------------------------------------------- */
 
 void out_init(void)
 {
@@ -60,7 +60,7 @@ int out_finish(int code)
 	return CLI_ERROR;
 }
 
-/* ---- Text for people ------------------------------------------------------------------------- */
+/* ---- Text for people ------------------------------------------------------------------------ */
 
 static bool is_control(const char *bytes, size_t size)
 {
@@ -157,7 +157,7 @@ int say_no_memory(void)
 	return CLI_ERROR;
 }
 
-/* ---- Colour ---------------------------------------------------------------------------------- */
+/* ---- Colour --------------------------------------------------------------------------------- */
 
 static bool colours(void)
 {
@@ -203,7 +203,7 @@ enum paint paint_of_word(const char *word)
 	return PAINT_PLAIN;
 }
 
-/* ---- Tables ---------------------------------------------------------------------------------- */
+/* ---- Tables --------------------------------------------------------------------------------- */
 
 /* Columns on a terminal, near enough: one per character. */
 static size_t width(const char *text)
@@ -286,7 +286,7 @@ void field_print(const char *name, const char *value)
 		out_textf("%-12s %s\n", name, value);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
+/* ---- JSON ----------------------------------------------------------------------------------- */
 
 static void add_string(struct str *out, const char *text)
 {

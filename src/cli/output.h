@@ -35,14 +35,14 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int say_err(const struct ibid_err *err); /* returns CLI_ERROR */
 int say_no_memory(void);                 /* likewise */
 
-/* ---- Colour ---------------------------------------------------------------------------------- */
+/* ---- Colour --------------------------------------------------------------------------------- */
 
 enum paint { PAINT_PLAIN, PAINT_GOOD, PAINT_WARN, PAINT_BAD, PAINT_HEAD };
 void out_painted(enum paint paint,
                  const char *text);         /* colour only on a terminal, without NO_COLOR */
 enum paint paint_of_word(const char *word); /* of a decision, state or finding */
 
-/* ---- Tables ---------------------------------------------------------------------------------- */
+/* ---- Tables --------------------------------------------------------------------------------- */
 
 enum { TABLE_COLUMNS_MAX = 12 };
 
@@ -62,7 +62,7 @@ void table_print(const struct table *table);
 /* "name        value", for records. NULL values are left out. */
 void field_print(const char *name, const char *value);
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
+/* ---- JSON ----------------------------------------------------------------------------------- */
 
 /* Commas are put where they are needed. A NULL text is null; bytes that are not UTF-8 become
  * U+FFFD. */

@@ -141,7 +141,7 @@ static const struct member command_members[] = {
 static const struct form command_form = {"command", "a command", command_members,
                                          COUNT(command_members)};
 
-/* ---- Kinds ----------------------------------------------------------------------------------- */
+/* ---- Kinds ---------------------------------------------------------------------------------- */
 
 static const struct {
 	const struct form *form;
@@ -247,7 +247,7 @@ enum ibid_code contract_from_text(struct arena *arena, const char *text, struct 
 	return IBID_OK;
 }
 
-/* ---- Words ----------------------------------------------------------------------------------- */
+/* ---- Words ---------------------------------------------------------------------------------- */
 
 const char *contract_strategy_name(enum contract_strategy strategy)
 {

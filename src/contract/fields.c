@@ -23,7 +23,7 @@ struct check {
 	bool failed; /* out of memory */
 };
 
-/* ---- Problems -------------------------------------------------------------------------------- */
+/* ---- Problems ------------------------------------------------------------------------------- */
 
 /* `rule` may be NULL: what arena_printf returned. */
 static void problem(struct check *check, const char *pointer, const char *rule)
@@ -45,7 +45,7 @@ static void problem_bound(struct check *check, const struct contract_field *fiel
 	problem(check, field->pointer, arena_printf(check->arena, "must be %s %s", relation, text));
 }
 
-/* ---- Types ----------------------------------------------------------------------------------- */
+/* ---- Types ---------------------------------------------------------------------------------- */
 
 static void set_text(struct check *check, struct param *param, const char *text, size_t size)
 {
@@ -231,7 +231,7 @@ static void check_field(struct check *check, struct json *payload, struct param 
 		problem(check, param->field->pointer, "is missing");
 }
 
-/* ---- Members that nobody declared ------------------------------------------------------------ */
+/* ---- Members that nobody declared ----------------------------------------------------------- */
 
 enum standing { UNKNOWN, ABOVE_DECLARED, DECLARED };
 
@@ -319,7 +319,7 @@ static void check_unknown(struct check *check, const struct json *payload)
 	str_release(&path);
 }
 
-/* ---- The whole ------------------------------------------------------------------------------- */
+/* ---- The whole ------------------------------------------------------------------------------ */
 
 static enum ibid_code finish(struct check *check, const struct params *params, struct params *ret,
                              const char **ret_why, struct ibid_err *err)

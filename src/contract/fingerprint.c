@@ -19,7 +19,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
-/* ---- Memory ---------------------------------------------------------------------------------- */
+/* ---- Memory --------------------------------------------------------------------------------- */
 
 enum ibid_code payload_no_memory(const struct arena *arena, struct ibid_err *err)
 {
@@ -30,7 +30,7 @@ enum ibid_code payload_no_memory(const struct arena *arena, struct ibid_err *err
 	return err_set(err, IBID_NOMEM, "out of memory");
 }
 
-/* ---- Unicode --------------------------------------------------------------------------------- */
+/* ---- Unicode -------------------------------------------------------------------------------- */
 
 /* Below U+0300 (0xCC 0x80) nothing combines: a text without such bytes is in NFC. */
 static bool surely_nfc(const char *text, size_t size)
@@ -87,7 +87,7 @@ enum ibid_code text_nfc(struct arena *arena, const char **text, size_t *size, st
 	return code;
 }
 
-/* ---- The copy -------------------------------------------------------------------------------- */
+/* ---- The copy ------------------------------------------------------------------------------- */
 
 /* A value of the copy. All values of a copy are nodes, so that each `struct json` in it is one. */
 struct node {
@@ -152,7 +152,7 @@ static struct node *copy(struct shaper *shaper, const struct json *from)
 	return node;
 }
 
-/* ---- Paths ----------------------------------------------------------------------------------- */
+/* ---- Paths ---------------------------------------------------------------------------------- */
 
 struct segment {
 	const char *text;
@@ -261,7 +261,7 @@ static void each_of(struct shaper *shaper, struct node *root, const struct texts
 	}
 }
 
-/* ---- only, ignore ---------------------------------------------------------------------------- */
+/* ---- only, ignore --------------------------------------------------------------------------- */
 
 /* What lies on the way is kept too, without its other members: a default may belong into it, and
  * the number of lines of an order is part of what the pointer sees. */
@@ -315,7 +315,7 @@ static void select_members(struct shaper *shaper, struct node *root)
 		root->json = (struct json){.type = JSON_NULL};
 }
 
-/* ---- defaults -------------------------------------------------------------------------------- */
+/* ---- defaults ------------------------------------------------------------------------------- */
 
 struct filling {
 	const struct segment *member;
@@ -379,7 +379,7 @@ static void fill_defaults(struct shaper *shaper, struct node *root)
 	}
 }
 
-/* ---- instants, names ------------------------------------------------------------------------- */
+/* ---- instants, names ------------------------------------------------------------------------ */
 
 static void to_utc(struct shaper *shaper, struct node *node, const void *argument)
 {
@@ -443,7 +443,7 @@ static void check_renamed(struct shaper *shaper, struct node *node)
 		check_names(shaper, node);
 }
 
-/* ---- unordered ------------------------------------------------------------------------------- */
+/* ---- unordered ------------------------------------------------------------------------------ */
 
 struct ranked {
 	struct json *item;
@@ -509,7 +509,7 @@ static void sort_lists(struct shaper *shaper, struct node *root)
 	}
 }
 
-/* ---- The whole ------------------------------------------------------------------------------- */
+/* ---- The whole ------------------------------------------------------------------------------ */
 
 static bool as_it_is(const struct contract_same *same)
 {

@@ -10,7 +10,7 @@
 
 enum { PATH_BYTES_MAX = 640 };
 
-/* ---- Problems -------------------------------------------------------------------------------- */
+/* ---- Problems ------------------------------------------------------------------------------- */
 
 static bool problem_known(const struct problems *problems, const char *file, int line,
                           const char *text)
@@ -58,7 +58,7 @@ void problem_write(struct str *out, const struct contract_problem *problem)
 		str_addf(out, "\n  %s", problem->question);
 }
 
-/* ---- Paths ----------------------------------------------------------------------------------- */
+/* ---- Paths ---------------------------------------------------------------------------------- */
 
 static const struct member *form_row(const struct form *form, const char *path)
 {
@@ -116,7 +116,7 @@ const struct node *form_find(const struct node *map, const char *path)
 	return descend(map, path, &last);
 }
 
-/* ---- What is not in the table ---------------------------------------------------------------- */
+/* ---- What is not in the table --------------------------------------------------------------- */
 
 static size_t min3(size_t a, size_t b, size_t c)
 {
@@ -245,7 +245,7 @@ void form_check_defaults(struct problems *problems, const struct form *form,
 		check_known(problems, form, "", "", defaults, true);
 }
 
-/* ---- Reading --------------------------------------------------------------------------------- */
+/* ---- Reading -------------------------------------------------------------------------------- */
 
 static void add_choices(struct str *out, const char *const *choices, const char *between)
 {
@@ -302,7 +302,7 @@ void form_read(struct reading *reading, const struct form *form, const char *pre
 	}
 }
 
-/* ---- Inheriting ------------------------------------------------------------------------------ */
+/* ---- Inheriting ----------------------------------------------------------------------------- */
 
 struct merge {
 	struct arena *arena;
@@ -401,7 +401,7 @@ struct node *form_merge(struct arena *arena, const struct form *form, const stru
 	return arena->failed ? NULL : result;
 }
 
-/* ---- Writing --------------------------------------------------------------------------------- */
+/* ---- Writing -------------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
 {

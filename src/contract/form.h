@@ -11,7 +11,7 @@
 #include "contract/contract.h"
 #include "contract/yaml.h"
 
-/* ---- Problems -------------------------------------------------------------------------------- */
+/* ---- Problems ------------------------------------------------------------------------------- */
 
 enum { PROBLEMS_MAX = 200 };
 
@@ -34,7 +34,7 @@ void problem_add(struct problems *problems, const char *file, int line, const ch
 /* "FILE:LINE: TEXT", the question indented on a second line. */
 void problem_write(struct str *out, const struct contract_problem *problem);
 
-/* ---- Forms ----------------------------------------------------------------------------------- */
+/* ---- Forms ---------------------------------------------------------------------------------- */
 
 /* A script that a contract names, and where it names it. */
 struct script_ref {
@@ -112,7 +112,7 @@ const struct node *form_find(const struct node *map, const char *path);
 /* The rows as a Markdown table. */
 void form_reference(struct str *out, const struct form *form);
 
-/* ---- Types ----------------------------------------------------------------------------------- */
+/* ---- Types ---------------------------------------------------------------------------------- */
 
 extern const struct member_type type_text;        /* const char *: one line */
 extern const struct member_type type_name;        /* const char *: [a-z][a-z0-9-]{0,62} */
@@ -129,8 +129,7 @@ extern const struct member_type type_texts;       /* struct texts */
 extern const struct member_type type_pointers;    /* struct texts: JSON Pointers, `*` allowed */
 extern const struct member_type type_events;      /* struct texts: event type names */
 
-/* ---- For readers of special members ------------------------------------------------------------
- */
+/* ---- For readers of special members --------------------------------------------------------- */
 
 /* One line of text that is not empty, else a problem and NULL. */
 const char *member_text(struct reading *reading, const struct member *member, const char *path,

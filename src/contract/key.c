@@ -15,7 +15,7 @@
 #include <strings.h>
 #include <utf8proc.h>
 
-/* ---- Given texts ----------------------------------------------------------------------------- */
+/* ---- Given texts ---------------------------------------------------------------------------- */
 
 static bool is_control(utf8proc_int32_t point)
 {
@@ -73,7 +73,7 @@ enum ibid_code name_check(const char *what, const char *name, struct ibid_err *e
 	return check_text(what, name, NAME_BYTES_MAX, err);
 }
 
-/* ---- The sender's parts ---------------------------------------------------------------------- */
+/* ---- The sender's parts --------------------------------------------------------------------- */
 
 enum ibid_code sender_add(struct str *out, const struct contract *contract, unsigned parts,
                           const char *place, const struct sender *sender, struct ibid_err *err)
@@ -131,7 +131,7 @@ out:
 	return code;
 }
 
-/* ---- Derived keys ---------------------------------------------------------------------------- */
+/* ---- Derived keys --------------------------------------------------------------------------- */
 
 static bool texts_hold(const struct texts *texts, const char *text)
 {

@@ -29,7 +29,7 @@ struct contracts {
 	size_t count;
 };
 
-/* ---- Files ----------------------------------------------------------------------------------- */
+/* ---- Files ---------------------------------------------------------------------------------- */
 
 static enum ibid_code code_of_errno(int number)
 {
@@ -122,7 +122,7 @@ enum ibid_code contracts_read_file(const struct contracts *contracts, struct are
 	return IBID_OK;
 }
 
-/* ---- One file -------------------------------------------------------------------------------- */
+/* ---- One file ------------------------------------------------------------------------------- */
 
 static const char *path_of(struct contracts *contracts, const char *name)
 {
@@ -215,7 +215,7 @@ static void load_contract(struct contracts *contracts, const char *name,
 	contracts->items[contracts->count++] = contract;
 }
 
-/* ---- The directory --------------------------------------------------------------------------- */
+/* ---- The directory -------------------------------------------------------------------------- */
 
 struct names {
 	const char **items;
@@ -392,7 +392,7 @@ void contracts_free(struct contracts *contracts)
 	free(contracts);
 }
 
-/* ---- Looking --------------------------------------------------------------------------------- */
+/* ---- Looking -------------------------------------------------------------------------------- */
 
 size_t contracts_problem_count(const struct contracts *contracts)
 {

@@ -13,7 +13,7 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 enum { CELL_BYTES_MAX = 64 << 10, ARENA_BYTES_MAX = 64 << 20 };
 
-/* ---- Answers --------------------------------------------------------------------------------- */
+/* ---- Answers -------------------------------------------------------------------------------- */
 
 static void add_answer(struct str *out, const struct json *value)
 {
@@ -73,8 +73,7 @@ static const char *joined(struct arena *arena, const struct texts *texts, const 
 	return copy;
 }
 
-/* ---- Idempotency matrix ------------------------------------------------------------------------
- */
+/* ---- Idempotency matrix --------------------------------------------------------------------- */
 
 /* X(id, title, path in the contract, what silence means) */
 #define ANSWERS(X)                                                                                 \
@@ -128,8 +127,7 @@ static void add_idempotency(struct sheet *sheet, const struct view *view)
 	sheet_add(sheet, cells);
 }
 
-/* ---- Retry policy ------------------------------------------------------------------------------
- */
+/* ---- Retry policy --------------------------------------------------------------------------- */
 
 static const struct column retry_columns[] = {{"operation", "Operation"},
                                               {"failure", "Failure"},
@@ -185,8 +183,7 @@ static void add_retry(struct sheet *sheet, const struct view *view)
 		                                 {given_failures[i].next, false}});
 }
 
-/* ---- Exception queues --------------------------------------------------------------------------
- */
+/* ---- Exception queues ----------------------------------------------------------------------- */
 
 static const struct column queue_columns[] = {{"operation", "Operation"},
                                               {"queue", "Queue"},
@@ -226,8 +223,7 @@ static void add_queues(struct sheet *sheet, const struct view *view)
 	                       contract->corrected_by));
 }
 
-/* ---- Failure modes -----------------------------------------------------------------------------
- */
+/* ---- Failure modes -------------------------------------------------------------------------- */
 
 static const struct column failure_columns[] = {{"operation", "Operation"},
                                                 {"failure", "What goes wrong"},
@@ -376,8 +372,7 @@ static void add_failures(struct sheet *sheet, const struct view *view)
 		                                 {failure_modes[i].behaviour(view), false}});
 }
 
-/* ---- Reconciliation plan -----------------------------------------------------------------------
- */
+/* ---- Reconciliation plan -------------------------------------------------------------------- */
 
 static const struct column reconciliation_columns[] = {{"operation", "Operation"},
                                                        {"fact", "Business fact"},
@@ -397,8 +392,7 @@ static void add_reconciliation(struct sheet *sheet, const struct view *view)
 	                    {contract->corrected_by, inherited(contract, "corrected_by")}});
 }
 
-/* ---- Runbook outline ---------------------------------------------------------------------------
- */
+/* ---- Runbook outline ------------------------------------------------------------------------ */
 
 static const struct column runbook_columns[] = {
     {"operation", "Operation"}, {"situation", "Situation"}, {"run", "Run"}, {"then", "Then"}};
@@ -434,8 +428,7 @@ static void add_runbook(struct sheet *sheet, const struct view *view)
 	         "raise its version; keys in flight are compared under the old one");
 }
 
-/* ---- Sequence diagrams -------------------------------------------------------------------------
- */
+/* ---- Sequence diagrams ---------------------------------------------------------------------- */
 
 static const struct column diagram_columns[] = {{"operation", "Operation"}, {"mermaid", "Diagram"}};
 
@@ -507,8 +500,7 @@ static void write_diagrams(struct str *out, const struct sheet *sheet, enum matr
 	}
 }
 
-/* ---- All of it ---------------------------------------------------------------------------------
- */
+/* ---- All of it ------------------------------------------------------------------------------ */
 
 static const struct section {
 	const char *id, *title;

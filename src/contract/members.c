@@ -13,8 +13,7 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 enum { FILE_NAME_MAX = 120, PARAMETER_NAME_MAX = 63, INDEX_NAME_MAX = 127, MAX_CHARS = 1000000 };
 
-/* ---- route, key.from, duplicates.in_progress ---------------------------------------------------
- */
+/* ---- route, key.from, duplicates.in_progress ------------------------------------------------ */
 
 static void read_route(struct reading *reading, const struct member *member, const char *path,
                        const struct node *node, void *target)
@@ -96,7 +95,7 @@ static void read_progress(struct reading *reading, const struct member *member, 
 	}
 }
 
-/* ---- Scripts --------------------------------------------------------------------------------- */
+/* ---- Scripts -------------------------------------------------------------------------------- */
 
 /* A plain name, so that a contract can't reach outside its directory. */
 static bool file_name_ok(const char *name)
@@ -156,7 +155,7 @@ static void read_handler(struct reading *reading, const struct member *member, c
 		           path, text);
 }
 
-/* ---- fields ---------------------------------------------------------------------------------- */
+/* ---- fields --------------------------------------------------------------------------------- */
 
 static const char *const type_names[] = {[FIELD_TEXT] = "text",       [FIELD_INTEGER] = "integer",
                                          [FIELD_DECIMAL] = "decimal", [FIELD_BOOLEAN] = "boolean",
@@ -334,7 +333,7 @@ static void read_fields(struct reading *reading, const struct member *member, co
 	contract->field_count = count;
 }
 
-/* ---- same_payload.defaults ------------------------------------------------------------------- */
+/* ---- same_payload.defaults ------------------------------------------------------------------ */
 
 /* JSON in a scalar, because plain YAML can't say whether 1 is a number or a text. */
 static const char *default_json(struct reading *reading, const char *path, const struct node *node)
@@ -384,7 +383,7 @@ static void read_defaults(struct reading *reading, const struct member *member, 
 	free(sorted);
 }
 
-/* ---- unique ---------------------------------------------------------------------------------- */
+/* ---- unique --------------------------------------------------------------------------------- */
 
 #define AT(member) offsetof(struct contract_unique, member)
 /* clang-format off */

@@ -57,7 +57,7 @@ IBID_CHECK enum ibid_code fingerprint_text(struct arena *arena, const struct con
                                            const char **ret, size_t *ret_size,
                                            struct ibid_err *err);
 
-/* ---- Shared by the above --------------------------------------------------------------------- */
+/* ---- Shared by the above -------------------------------------------------------------------- */
 
 /* Append the `parts` (SCOPE_ bits) of the sender as a canonical JSON object, each checked as a
  * name. `place` is the member of the contract that declares them, for the error: "key.scope". */
@@ -74,7 +74,7 @@ IBID_CHECK enum ibid_code text_nfc(struct arena *arena, const char **text, size_
 /* IBID_LIMIT when the arena's cap is what stopped a failed allocation, else IBID_NOMEM. */
 enum ibid_code payload_no_memory(const struct arena *arena, struct ibid_err *err);
 
-/* ---- Fields ---------------------------------------------------------------------------------- */
+/* ---- Fields --------------------------------------------------------------------------------- */
 
 /* One declared field's value. */
 struct param {

@@ -27,8 +27,7 @@ static const struct node *at(const struct check *check, const char *path)
 #define REFUSE(check, path, ...)                                                                   \
 	PROBLEM_AT((check)->reading->problems, at((check), (path)), __VA_ARGS__)
 
-/* ---- Keys that identify no intent --------------------------------------------------------------
- */
+/* ---- Keys that identify no intent ----------------------------------------------------------- */
 
 /* Names are compared in lower case without separators. */
 struct weak_part {
@@ -157,8 +156,7 @@ static void key_form_has_fields(const struct check *check)
 		       from->text);
 }
 
-/* ---- Guards and retention ----------------------------------------------------------------------
- */
+/* ---- Guards and retention ------------------------------------------------------------------- */
 
 static void running_again_is_protected(const struct check *check)
 {
@@ -188,8 +186,7 @@ static void evidence_outlives_the_key(const struct check *check)
 		       "audit.retain is shorter than key.retain: evidence must outlive the key");
 }
 
-/* ---- Pointers and fields -----------------------------------------------------------------------
- */
+/* ---- Pointers and fields -------------------------------------------------------------------- */
 
 static void nothing_is_ignored_and_only(const struct check *check)
 {

@@ -36,7 +36,7 @@ void sheet_add(struct sheet *sheet, const struct cell *cells)
 	sheet->end = &row->next;
 }
 
-/* ---- Text ------------------------------------------------------------------------------------ */
+/* ---- Text ----------------------------------------------------------------------------------- */
 
 static bool starts_character(char byte)
 {
@@ -199,7 +199,7 @@ void sheet_write_text(struct str *out, const struct sheet *sheet)
 	str_addc(out, '\n');
 }
 
-/* ---- Markdown -------------------------------------------------------------------------------- */
+/* ---- Markdown ------------------------------------------------------------------------------- */
 
 static void add_escaped(struct str *out, const char *text)
 {
@@ -229,7 +229,7 @@ void sheet_write_markdown(struct str *out, const struct sheet *sheet)
 	str_adds(out, "\n\n");
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
+/* ---- JSON ----------------------------------------------------------------------------------- */
 
 static void write_marked(struct str *out, const struct sheet *sheet, const struct sheet_row *row)
 {

@@ -100,7 +100,7 @@ bool pointer_check(struct reading *reading, const char *path, const struct node 
 	return true;
 }
 
-/* ---- One value ------------------------------------------------------------------------------- */
+/* ---- One value ------------------------------------------------------------------------------ */
 
 static void read_text(struct reading *reading, const struct member *member, const char *path,
                       const struct node *node, void *target)
@@ -195,7 +195,7 @@ static void read_duration(struct reading *reading, const struct member *member, 
 		*(int64_t *)target = us;
 }
 
-/* ---- Choices --------------------------------------------------------------------------------- */
+/* ---- Choices -------------------------------------------------------------------------------- */
 
 static const char *const flag_choices[] = {"no", "yes", "false", "true", NULL};
 
@@ -260,7 +260,7 @@ static void read_choice_name(struct reading *reading, const struct member *membe
 		*(const char **)target = member->choices[index];
 }
 
-/* ---- Lists ----------------------------------------------------------------------------------- */
+/* ---- Lists ---------------------------------------------------------------------------------- */
 
 static void read_bits(struct reading *reading, const struct member *member, const char *path,
                       const struct node *node, void *target)

@@ -48,6 +48,7 @@ struct submission {
 	struct uuid id; /* of a new command; a row that is run again keeps its own */
 	int64_t now_us; /* of the attempt */
 	bool waited;    /* for a twin, once */
+	bool long_way;  /* the short way was tried, and is not for this one */
 
 	/* What the previous attempt ended in and this one has to record; IBID_OK: nothing. */
 	enum ibid_code pending;
@@ -60,7 +61,7 @@ struct submission {
 /* How an attempt ended, beside errors. */
 enum step { STEP_DONE, STEP_AGAIN, STEP_COLLIDED };
 
-/* ---- Preparing ------------------------------------------------------------------------------- */
+/* ---- Preparing ------------------------------------------------------------------------------ */
 
 static struct ibid_command command_of(const struct ibid_command *command)
 {
@@ -154,7 +155,7 @@ static enum ibid_code prepare(struct submission *sub, const struct ibid_command 
 	return code;
 }
 
-/* ---- Telling --------------------------------------------------------------------------------- */
+/* ---- Telling -------------------------------------------------------------------------------- */
 
 static void log_decision(const struct submission *sub, enum ibid_log_level level, const char *event,
                          const char *text)
@@ -224,7 +225,7 @@ static enum ibid_code same_payload(struct submission *sub, const struct command_
 	return code;
 }
 
-/* ---- Running --------------------------------------------------------------------------------- */
+/* ---- Running -------------------------------------------------------------------------------- */
 
 static void work_init(struct ibid_work *work, struct submission *sub, struct tx *tx, struct uuid id)
 {
@@ -271,7 +272,7 @@ static enum ibid_code run_handler(struct submission *sub, struct ibid_work *work
 	return work_result(work, code);
 }
 
-/* ---- Recording ------------------------------------------------------------------------------- */
+/* ---- Recording ------------------------------------------------------------------------------ */
 
 static const char *kept(struct submission *sub, const char *text)
 {
@@ -331,11 +332,10 @@ static void complete_row(struct command_row *row, const struct contract *contrac
 	}
 }
 
-static enum ibid_code put_audit(struct submission *sub, struct tx *tx,
-                                const struct command_row *row, const struct outcome *outcome,
-                                struct ibid_err *err)
+static struct audit_row audit_of(const struct submission *sub, const struct command_row *row,
+                                 const struct outcome *outcome)
 {
-	struct audit_row audit = {
+	return (struct audit_row){
 	    .command_id = row->id,
 	    .tenant = sub->identity.tenant,
 	    .operation = sub->identity.operation,
@@ -351,12 +351,12 @@ static enum ibid_code put_audit(struct submission *sub, struct tx *tx,
 	    .fingerprint = sub->fingerprint,
 	    .at_us = sub->now_us,
 	};
-	return tx->store->ops->put_audit(tx, &audit, err);
 }
 
-/* The commit did not report success: ask the store, and believe what it says (I7). */
+/* The commit did not report success: ask the store, and believe what it says (I7). Where the
+ * handler's answer was lost with the commit's, the caller hears what was kept of it. */
 static enum ibid_code resolve(struct submission *sub, const struct command_row *told,
-                              enum step *ret, struct ibid_err *err)
+                              bool answer_lost, enum step *ret, struct ibid_err *err)
 {
 	struct store *store = sub->ledger->store;
 	struct claim claim = {0};
@@ -371,7 +371,7 @@ static enum ibid_code resolve(struct submission *sub, const struct command_row *
 	bool ours = claim.kind == CLAIM_FOUND && claim.row.attempts == told->attempts &&
 	            memcmp(&claim.row.id, &told->id, sizeof told->id) == 0;
 	if (ours)
-		result_of_row(sub->result, told);
+		result_of_row(sub->result, answer_lost ? &claim.row : told);
 	*ret = ours ? STEP_DONE : STEP_COLLIDED;
 	return IBID_OK;
 }
@@ -393,7 +393,7 @@ static enum ibid_code commit(struct submission *sub, struct tx **tx, const struc
 		result_of_row(sub->result, told);
 		*ret = STEP_DONE;
 		return IBID_OK;
-	case IBID_UNKNOWN: return resolve(sub, told, ret, err);
+	case IBID_UNKNOWN: return resolve(sub, told, false, ret, err);
 	case IBID_RETRY: *ret = STEP_COLLIDED; return IBID_OK;
 	case IBID_REJECTED:
 	case IBID_DUPLICATE:
@@ -456,8 +456,10 @@ static enum ibid_code record_success(struct submission *sub, struct tx **tx,
 	complete_row(&row, sub->contract, outcome, linked);
 	for (size_t i = 0; !code && work && i < work->event_count; i++)
 		code = ops->put_event(*tx, &work->events[i], err);
-	if (!code)
-		code = put_audit(sub, *tx, &row, outcome, err);
+	if (!code) {
+		struct audit_row audit = audit_of(sub, &row, outcome);
+		code = ops->put_audit(*tx, &audit, err);
+	}
 	if (!code)
 		code = ops->put_command(*tx, &row, previous, err);
 	if (code == IBID_RETRY) {
@@ -540,7 +542,7 @@ static enum ibid_code record_duplicate(struct submission *sub, struct tx **tx,
 	return record_refusal(sub, tx, previous, FAILURE_SERVER, &work->outcome, ret, err);
 }
 
-/* ---- One attempt ----------------------------------------------------------------------------- */
+/* ---- One attempt ---------------------------------------------------------------------------- */
 
 /* The transaction holds the identity: bring it to an outcome. */
 static enum ibid_code perform(struct submission *sub, struct tx **tx,
@@ -622,13 +624,9 @@ static enum ibid_code meet_row(struct submission *sub, struct claim *claim, enum
 	}
 }
 
-static enum ibid_code attempt(struct submission *sub, enum step *ret, struct ibid_err *err)
+static struct work_context context_of(const struct submission *sub)
 {
-	struct store *store = sub->ledger->store;
-	struct claim claim = {0};
-	arena_release(&sub->attempt);
-	sub->now_us = env_wall_us(sub->ledger->env);
-	struct work_context context = {
+	return (struct work_context){
 	    .command_id = sub->id,
 	    .tenant = sub->identity.tenant,
 	    .correlation_id = *sub->correlation_id ? sub->correlation_id : NULL,
@@ -637,6 +635,107 @@ static enum ibid_code attempt(struct submission *sub, enum step *ret, struct ibi
 	    .emit_count = sub->contract->emits.count,
 	    .now_us = sub->now_us,
 	};
+}
+
+static enum ibid_code meet_claim(struct submission *sub, struct claim *claim, enum step *ret,
+                                 struct ibid_err *err)
+{
+	switch (claim->kind) {
+	case CLAIM_FOUND: return meet_row(sub, claim, ret, err);
+	case CLAIM_BUSY: return tell_busy(sub, NULL, ret, err);
+	default: return perform(sub, &claim->tx, NULL, ret, err);
+	}
+}
+
+/* ---- The short way -------------------------------------------------------------------------- */
+
+/* Scripts whose body is not kept, where the store can run a command from end to end at once. */
+static bool may_express(const struct submission *sub)
+{
+	return sub->ledger->store->ops->express && sub->operation->script && !sub->long_way &&
+	       !sub->pending && sub->contract->answer != ANSWER_FULL;
+}
+
+/* It is durable. A body that can't be brought into canonical form is JSON all the same. */
+static void tell_executed(struct submission *sub, struct command_row *row,
+                          const struct outcome *outcome)
+{
+	struct outcome checked = *outcome;
+	bool good = work_check_answer(&sub->attempt, &checked) == IBID_OK;
+	complete_row(row, sub->contract, outcome, false);
+	struct command_row told = whole_answer(row, good ? &checked : outcome);
+	result_of_row(sub->result, &told);
+}
+
+/* What the store said of an express command that it did not carry out. */
+static enum ibid_code meet_express(struct submission *sub, enum ibid_code code,
+                                   const struct command_row *row, struct claim *claim,
+                                   struct outcome *outcome, enum step *ret, struct ibid_err *err)
+{
+	*ret = STEP_AGAIN;
+	switch (code) {
+	case IBID_OK:
+		if (claim->kind != CLAIM_FREE)
+			return meet_claim(sub, claim, ret, err);
+		sub->long_way = true;
+		return IBID_OK;
+	case IBID_UNKNOWN: return resolve(sub, row, true, ret, err);
+	case IBID_RETRY: *ret = STEP_COLLIDED; return IBID_OK;
+	case IBID_REJECTED: code = work_check_rejection(&sub->attempt, outcome); /* fall through */
+	case IBID_DUPLICATE:
+	case IBID_FAILED: postpone(sub, code, class_of(code), outcome); return IBID_OK;
+	default: return code;
+	}
+}
+
+static enum ibid_code express(struct submission *sub, const struct work_context *context,
+                              enum step *ret, struct ibid_err *err)
+{
+	struct store *store = sub->ledger->store;
+	struct ibid_work work;
+	struct outcome outcome = {0};
+	struct claim claim = {0};
+	const char *why;
+	bool done = false;
+	work_init(&work, sub, NULL, sub->id);
+	enum ibid_code code = fields_check(&sub->attempt, sub->contract, sub->payload, &work.params,
+	                                   &why, err);
+	if (code) {
+		sub->long_way = true;
+		*ret = STEP_AGAIN;
+		return code == IBID_REJECTED ? IBID_OK : code;
+	}
+	const char *const *values = params_values(&work);
+	if (!values)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	struct command_row row = row_of(sub, NULL);
+	struct audit_row audit = audit_of(sub, &row, &outcome);
+	struct express request = {
+	    .context = context,
+	    .script = sub->operation->script,
+	    .values = values,
+	    .row = &row,
+	    .audit = &audit,
+	    .keep_status = sub->contract->answer != ANSWER_NONE,
+	    .keep_resource = sub->contract->answer == ANSWER_REFERENCE,
+	};
+	code = store->ops->express(store, &sub->attempt, &request, &claim, &outcome, &done, err);
+	if (code || !done)
+		return meet_express(sub, code, &row, &claim, &outcome, ret, err);
+	tell_executed(sub, &row, &outcome);
+	*ret = STEP_DONE;
+	return IBID_OK;
+}
+
+static enum ibid_code attempt(struct submission *sub, enum step *ret, struct ibid_err *err)
+{
+	struct store *store = sub->ledger->store;
+	struct claim claim = {0};
+	arena_release(&sub->attempt);
+	sub->now_us = env_wall_us(sub->ledger->env);
+	struct work_context context = context_of(sub);
+	if (may_express(sub))
+		return express(sub, &context, ret, err);
 	enum ibid_code code = store->ops->claim(store, &sub->attempt, &sub->identity, &context, &claim,
 	                                        err);
 	if (code == IBID_RETRY) {
@@ -645,11 +744,7 @@ static enum ibid_code attempt(struct submission *sub, enum step *ret, struct ibi
 	}
 	if (code)
 		return code;
-	switch (claim.kind) {
-	case CLAIM_FREE: code = perform(sub, &claim.tx, NULL, ret, err); break;
-	case CLAIM_FOUND: code = meet_row(sub, &claim, ret, err); break;
-	case CLAIM_BUSY: code = tell_busy(sub, NULL, ret, err); break;
-	}
+	code = meet_claim(sub, &claim, ret, err);
 	store->ops->rollback(&claim.tx);
 	return code;
 }

@@ -259,6 +259,31 @@ static enum ibid_code fault_put_command(struct tx *tx, const struct command_row 
 	return code;
 }
 
+/* It ends in a commit, and fails like one. */
+static enum ibid_code fault_express(struct store *store, struct arena *arena,
+                                    const struct express *express, struct claim *ret,
+                                    struct outcome *ret_outcome, bool *ret_done,
+                                    struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	struct claim claim = {0};
+	struct outcome outcome = {0};
+	bool done = false;
+	enum act what = act(fault);
+	if (what == ACT_BEFORE)
+		return fault->kind == FAULT_UNKNOWN_BEFORE ? err_set(err, IBID_UNKNOWN, "injected fault")
+		                                           : unavailable(err);
+	enum ibid_code code = fault->inner->ops->express(fault->inner, arena, express, &claim, &outcome,
+	                                                 &done, err);
+	code = after(what, code, err);
+	if (what == ACT_AFTER)
+		return err_set(err, IBID_UNKNOWN, "injected fault");
+	*ret = claim;
+	*ret_outcome = outcome;
+	*ret_done = done;
+	return code;
+}
+
 static enum ibid_code fault_commit(struct tx **tx, struct arena *arena, struct outcome *ret,
                                    struct ibid_err *err)
 {
@@ -372,6 +397,7 @@ static const struct store_ops fault_ops = {
     .put_audit = fault_put_audit,
     .put_command = fault_put_command,
     .lend = fault_lend,
+    .express = fault_express,
     .commit = fault_commit,
     .rollback = fault_rollback,
     .put_evidence = fault_put_evidence,
@@ -390,6 +416,8 @@ struct store *store_fault_wrap(struct store *inner, enum fault_kind kind, unsign
 		abort(); /* used by tests only */
 	fault->ops = fault_ops;
 	fault->ops.name = inner->ops->name;
+	if (!inner->ops->express)
+		fault->ops.express = NULL;
 	fault->base.ops = &fault->ops;
 	fault->inner = inner;
 	fault->kind = kind;

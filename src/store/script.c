@@ -69,7 +69,7 @@ static enum ibid_code refuse(struct splitter *s, int line, const char *format, .
 	return err_prefix(s->err, "%s:%d", s->file, line);
 }
 
-/* ---- Characters ------------------------------------------------------------------------------ */
+/* ---- Characters ----------------------------------------------------------------------------- */
 
 static bool is_blank(char c)
 {
@@ -103,7 +103,7 @@ static void advance(struct splitter *s, size_t bytes)
 			s->line++;
 }
 
-/* ---- Statement state ------------------------------------------------------------------------- */
+/* ---- Statement state ------------------------------------------------------------------------ */
 
 static void note_token(struct splitter *s, int line, bool ends_expression)
 {
@@ -134,8 +134,7 @@ static bool word_is(const struct splitter *s, size_t index, const char *word)
 	return index < s->word_count && strcasecmp(s->words[index], word) == 0;
 }
 
-/* ---- What is refused --------------------------------------------------------------------------
- */
+/* ---- What is refused ------------------------------------------------------------------------ */
 
 #define ENDS    "ibid begins and ends the transaction"
 #define SESSION "it outlives the transaction"
@@ -199,8 +198,7 @@ static enum ibid_code check_statement(struct splitter *s)
 	return IBID_OK;
 }
 
-/* ---- Ending a statement ------------------------------------------------------------------------
- */
+/* ---- Ending a statement --------------------------------------------------------------------- */
 
 static bool make_room(struct splitter *s)
 {
@@ -249,8 +247,7 @@ out:
 	return IBID_OK;
 }
 
-/* ---- Comments and quotations: each moves `at` behind itself ------------------------------------
- */
+/* ---- Comments and quotations: each moves `at` behind itself --------------------------------- */
 
 static void skip_line_comment(struct splitter *s)
 {
@@ -358,8 +355,7 @@ static enum ibid_code skip_dollar_quoted(struct splitter *s, size_t tag_size)
 	return IBID_OK;
 }
 
-/* ---- Parameters --------------------------------------------------------------------------------
- */
+/* ---- Parameters ----------------------------------------------------------------------------- */
 
 static bool find_param(const struct splitter *s, const char *name, size_t size, size_t *ret)
 {
@@ -502,8 +498,7 @@ static enum ibid_code refuse_placeholder(struct splitter *s)
 	return refuse(s, s->line, "%.*s is not a parameter; write :name", (int)size, s->at);
 }
 
-/* ---- Words and nesting -------------------------------------------------------------------------
- */
+/* ---- Words and nesting ---------------------------------------------------------------------- */
 
 /* Words after which an expression starts. A name like them would be quoted by whoever means it. */
 static bool expects_operand(const char *word, size_t size)
@@ -617,8 +612,7 @@ static enum ibid_code read_operator(struct splitter *s)
 	return IBID_OK;
 }
 
-/* ---- The reader --------------------------------------------------------------------------------
- */
+/* ---- The reader ----------------------------------------------------------------------------- */
 
 /* Blanks and comments, kept where they stand between tokens. True when there were some. */
 static enum ibid_code read_space(struct splitter *s, bool *ret_read)

@@ -27,7 +27,7 @@
 /* The schema that this binary writes. It also works on the next one (rolling upgrades). */
 enum { STORE_SCHEMA = 1 };
 
-/* ---- Records --------------------------------------------------------------------------------- */
+/* ---- Records -------------------------------------------------------------------------------- */
 
 struct identity {
 	const char *tenant, *operation, *scope, *key; /* never NULL; scope may be "" */
@@ -64,7 +64,7 @@ struct command_row {
 
 /* Business evidence: one per accepted intent. */
 struct audit_row {
-	struct uuid id;         /* out only: the command's */
+	struct uuid id; /* out only: the command's */
 	struct uuid command_id;
 	const char *tenant, *operation, *fact, *outcome; /* outcome: "executed" or "linked" */
 	int contract_version;
@@ -78,7 +78,7 @@ enum { EVENT_ORDINAL_MAX = 65535 };
 
 /* A fact to tell others; an immutable outbox row. */
 struct event_row {
-	struct uuid id;       /* out only: uuid_nth(command_id, ordinal) */
+	struct uuid id; /* out only: uuid_nth(command_id, ordinal) */
 	struct uuid command_id;
 	const char *tenant, *aggregate_type, *aggregate_id, *type, *payload;
 	int64_t version; /* in: 0 asks for the next one; out: the version it got */
@@ -105,7 +105,7 @@ struct contract_row {
 	int64_t at_us;
 };
 
-/* ---- Scripts --------------------------------------------------------------------------------- */
+/* ---- Scripts -------------------------------------------------------------------------------- */
 
 enum param_type {
 	PARAM_TEXT,
@@ -146,7 +146,7 @@ struct work_context {
 	int64_t now_us;
 };
 
-/* ---- Transactions ---------------------------------------------------------------------------- */
+/* ---- Transactions --------------------------------------------------------------------------- */
 
 struct store {
 	const struct store_ops *ops;
@@ -169,6 +169,17 @@ struct claim {
 	                  CLAIM_BUSY: NULL */
 };
 
+/* A command that a script can run from end to end. Status and resource of the row come from its
+ * answer. */
+struct express {
+	const struct work_context *context;
+	const struct script *script;
+	const char *const *values;
+	const struct command_row *row;
+	const struct audit_row *audit;
+	bool keep_status, keep_resource;
+};
+
 struct command_filter {
 	const char *tenant;       /* NULL: all */
 	const char *operation;    /* NULL: all */
@@ -188,7 +199,7 @@ struct store_ops {
 
 	void (*close)(struct store *);
 
-	/* ---- Set-up: each is one transaction of its own ---- */
+	/* ---- Set-up: each is one transaction of its own --------------------------------------------- */
 
 	/* Bring the schema to STORE_SCHEMA. Safe when run twice and by several processes at once: one
 	 * does it, the others wait. A store whose schema is newer than STORE_SCHEMA + 1 is IBID_SCHEMA.
@@ -224,7 +235,7 @@ struct store_ops {
 	                              struct script **ret, struct ibid_err *);
 	void (*free_script)(struct store *, struct script *); /* takes NULL */
 
-	/* ---- One command ---- */
+	/* ---- One command ---------------------------------------------------------------------------- */
 
 	/* Open a transaction and claim the identity without waiting for a twin (SQLite: after waiting
 	 * for the writer lock). The row's body is read too. Two transactions never both hold
@@ -233,6 +244,17 @@ struct store_ops {
 	enum ibid_code (*claim)(struct store *, struct arena *, const struct identity *,
 	                        const struct work_context *context, struct claim *ret,
 	                        struct ibid_err *);
+
+	/* The short way for a script whose body is not kept, where a store saves round trips by it;
+	 * NULL where it does not. Claim the identity, run the script, write the row and the audit entry
+	 * and commit, all at once. `*ret_done`: committed, and `ret_outcome` is what the script
+	 * answered. Otherwise nothing was done: `ret` is CLAIM_FOUND with a COMPLETED row, CLAIM_BUSY,
+	 * or CLAIM_FREE for anything that only the long way (claim and the verbs below) can tell or do;
+	 * its tx is always NULL. Codes of run_script and commit mean the same here; IBID_UNKNOWN as for
+	 * commit. */
+	enum ibid_code (*express)(struct store *, struct arena *, const struct express *,
+	                          struct claim *ret, struct outcome *ret_outcome, bool *ret_done,
+	                          struct ibid_err *);
 
 	/* After a commit of unknown outcome, or to wait for a twin: on a new connection to the primary,
 	 * wait at most `wait_us` for whoever holds the identity, then look (I7). Gives CLAIM_FREE (no
@@ -275,7 +297,7 @@ struct store_ops {
 	enum ibid_code (*commit)(struct tx **, struct arena *, struct outcome *ret, struct ibid_err *);
 	void (*rollback)(struct tx **); /* no-op on a NULL transaction */
 
-	/* ---- Evidence and looking ---- */
+	/* ---- Evidence and looking ------------------------------------------------------------------- */
 
 	enum ibid_code (*put_evidence)(struct store *, const struct evidence_row *, struct ibid_err *);
 
@@ -301,7 +323,7 @@ struct store_ops {
 	enum ibid_code (*doctor)(struct store *, finding_fn *, void *user, struct ibid_err *);
 };
 
-/* ---- Opening --------------------------------------------------------------------------------- */
+/* ---- Opening -------------------------------------------------------------------------------- */
 
 struct store_options {
 	const char *url;      /* "sqlite:PATH", "postgres://..." or "postgresql://..." */
@@ -326,7 +348,7 @@ void store_close(struct store *store); /* takes NULL */
 /* "sqlite:pay.db" or "postgres://user:***@host/db": for messages. */
 const char *store_url_redacted(struct arena *arena, const char *url);
 
-/* ---- Decorators ------------------------------------------------------------------------------ */
+/* ---- Decorators ----------------------------------------------------------------------------- */
 
 /* Called before and after every verb. `verb` is the member's name. */
 typedef void store_trace_fn(void *user, const char *verb, bool after, enum ibid_code code);

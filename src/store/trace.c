@@ -180,6 +180,15 @@ static void *trace_lend(struct tx *tx, bool lent)
 	return handle;
 }
 
+static enum ibid_code trace_express(struct store *store, struct arena *arena,
+                                    const struct express *express, struct claim *ret,
+                                    struct outcome *ret_outcome, bool *ret_done,
+                                    struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, express, trace->inner, arena, express, ret, ret_outcome, ret_done, err);
+}
+
 static enum ibid_code trace_commit(struct tx **tx, struct arena *arena, struct outcome *ret,
                                    struct ibid_err *err)
 {
@@ -282,6 +291,7 @@ static const struct store_ops trace_ops = {
     .put_audit = trace_put_audit,
     .put_command = trace_put_command,
     .lend = trace_lend,
+    .express = trace_express,
     .commit = trace_commit,
     .rollback = trace_rollback,
     .put_evidence = trace_put_evidence,
@@ -300,6 +310,8 @@ struct store *store_trace_wrap(struct store *inner, store_trace_fn *fn, void *us
 		abort(); /* used by tests and tools only */
 	trace->ops = trace_ops;
 	trace->ops.name = inner->ops->name;
+	if (!inner->ops->express)
+		trace->ops.express = NULL;
 	trace->base.ops = &trace->ops;
 	trace->inner = inner;
 	trace->fn = fn;

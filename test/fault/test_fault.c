@@ -18,8 +18,7 @@
 
 static struct bed bed;
 
-/* ---- Commands and what must be left of them ----------------------------------------------------
- */
+/* ---- Commands and what must be left of them ------------------------------------------------- */
 
 struct scenario {
 	const char *name, *operation, *payload;
@@ -35,6 +34,8 @@ static const struct scenario scenarios[] = {
     {"success", "pay", "{\"reference\":\"r\",\"amount\":1}", NULL, NULL, false, false,
      "executed 201", 1, 1, 1, 1},
     {"lost commit", "pay", "{\"reference\":\"r\",\"amount\":1}", NULL, NULL, false, true,
+     "executed 201", 1, 1, 1, 1},
+    {"short way", "pay-brief", "{\"reference\":\"r\",\"amount\":1}", NULL, NULL, false, false,
      "executed 201", 1, 1, 1, 1},
     {"callback", "call", "{}", NULL, NULL, false, false, "executed 200", 1, 2, 1, 1},
     {"rejection", "pay", "{\"reference\":\"r\",\"amount\":1,\"fail\":\"reject\"}", NULL, NULL,
@@ -103,8 +104,7 @@ static enum ibid_code submit(struct ibid *ibid, const char *tenant, const char *
 	return code;
 }
 
-/* ---- Opening with faults
- * ------------------------------------------------------------------------- */
+/* ---- Opening with faults -------------------------------------------------------------------- */
 
 enum { TRACE_MAX = 256 };
 
@@ -167,8 +167,7 @@ static bool run_once(struct faults *faults, const char *tenant, const struct sce
 	return registered;
 }
 
-/* ---- Checking
- * ---------------------------------------------------------------------------------------- */
+/* ---- Checking ------------------------------------------------------------------------------- */
 
 /* The contract's version is all that differs. */
 static void set_version(int version)
@@ -250,8 +249,7 @@ static unsigned commit_of(const struct faults *trace)
 	return 0;
 }
 
-/* ---- Errors
- * ------------------------------------------------------------------------------------------- */
+/* ---- Errors --------------------------------------------------------------------------------- */
 
 static void fail_every_verb(const struct scenario *scenario, size_t index, enum fault_kind kind)
 {
@@ -306,8 +304,7 @@ static void a_lost_commit_is_answered_as_executed_when_it_was(void **state) /* B
 	check("lost-before", scenario, said);
 }
 
-/* ---- Kills
- * --------------------------------------------------------------------------------------------- */
+/* ---- Kills ---------------------------------------------------------------------------------- */
 
 struct kills {
 	const char *verbs[64];
@@ -378,9 +375,10 @@ static void kill_at_every_verb(const struct scenario *scenario, size_t index, en
 	check(tenant, scenario, "");
 }
 
+/* The first is PostgreSQL's alone. */
 static const char *const expected_verbs[] = {
-    "put_contract", "get_contract", "claim",  "run_script", "put_event",
-    "put_audit",    "put_command",  "commit", "resolve",    "put_evidence"};
+    "express",   "put_contract", "get_contract", "claim",   "run_script",  "put_event",
+    "put_audit", "put_command",  "commit",       "resolve", "put_evidence"};
 
 static void a_kill_at_any_verb_costs_nothing(void **state) /* B02 B12 B15 */
 {
@@ -390,7 +388,8 @@ static void a_kill_at_any_verb_costs_nothing(void **state) /* B02 B12 B15 */
 		kill_at_every_verb(&scenarios[i], i, FAULT_KILL_BEFORE, &kills);
 		kill_at_every_verb(&scenarios[i], i, FAULT_KILL_AFTER, &kills);
 	}
-	for (size_t i = 0; i < sizeof expected_verbs / sizeof *expected_verbs; i++) {
+	size_t expected = sizeof expected_verbs / sizeof *expected_verbs;
+	for (size_t i = bed_kind == BED_SQLITE; i < expected; i++) {
 		unsigned at = 0;
 		while (at < kills.verb_count && strcmp(kills.verbs[at], expected_verbs[i]) != 0)
 			at++;
@@ -404,7 +403,7 @@ static void a_kill_at_any_verb_costs_nothing(void **state) /* B02 B12 B15 */
 static int set_up(void **state)
 {
 	(void)state;
-	static const char *const contracts[] = {"pay.yaml", "call.yaml", NULL};
+	static const char *const contracts[] = {"pay.yaml", "pay-brief.yaml", "call.yaml", NULL};
 	bed_open_empty(&bed, FIXTURE);
 	bed_keep_contracts(&bed, contracts);
 	/* A killed client's server may take a moment to notice: the retry waits for it. */

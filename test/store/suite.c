@@ -1443,8 +1443,7 @@ static void script_with_transaction_control_or_unknown_parameter_is_refused(void
 	}
 }
 
-/* ---- Evidence and looking
- * ------------------------------------------------------------------------ */
+/* ---- Evidence and looking ------------------------------------------------------------------- */
 
 static void evidence_is_kept_once_and_counted(void **state) /* B04, B18 */
 {

@@ -19,8 +19,7 @@
 
 #include <cmocka.h>
 
-/* ---- A command, as the ledger would run it -----------------------------------------------------
- */
+/* ---- A command, as the ledger would run it -------------------------------------------------- */
 
 static const char *const emits[] = {"PaymentCreated"};
 
@@ -138,8 +137,7 @@ static int64_t rows_of(const char *key)
 	return fixture_number(sql);
 }
 
-/* ---- Statements --------------------------------------------------------------------------------
- */
+/* ---- Statements ----------------------------------------------------------------------------- */
 
 static void every_sql_file_prepares_with_the_parameters_that_we_send(void **state)
 {
@@ -210,8 +208,7 @@ static void the_lock_key_is_the_same_in_c_and_in_sql(void **state)
 	store_close(store);
 }
 
-/* ---- Opening -----------------------------------------------------------------------------------
- */
+/* ---- Opening -------------------------------------------------------------------------------- */
 
 static enum ibid_code open_code(const char *url, struct ibid_err *err)
 {
@@ -242,8 +239,7 @@ static void an_error_of_opening_says_what_is_wrong_and_no_password(void **state)
 	assert_null(strstr(err.text, "s3cret"));
 }
 
-/* ---- Connections that die ----------------------------------------------------------------------
- */
+/* ---- Connections that die ------------------------------------------------------------------- */
 
 static void kill_backends(void)
 {
@@ -308,8 +304,7 @@ static void a_commit_on_a_dead_connection_is_unknown_until_it_is_resolved(void *
 	arena_release(&arena);
 }
 
-/* ---- Lost commits (I7) -------------------------------------------------------------------------
- */
+/* ---- Lost commits (I7) ---------------------------------------------------------------------- */
 
 struct lost {
 	struct proxy *proxy;
@@ -419,8 +414,7 @@ static void a_claim_and_a_commit_are_one_round_trip_each(void **state)
 	lost_free(&lost);
 }
 
-/* ---- Handlers that misbehave -------------------------------------------------------------------
- */
+/* ---- Handlers that misbehave ---------------------------------------------------------------- */
 
 static enum ibid_code after_lending(struct store *store, struct arena *arena, const char *key,
                                     const char *sql, struct ibid_err *err)
@@ -519,8 +513,7 @@ static void a_lent_connection_that_was_lost_has_committed_nothing(void **state)
 	arena_release(&arena);
 }
 
-/* ---- Locks -------------------------------------------------------------------------------------
- */
+/* ---- Locks ---------------------------------------------------------------------------------- */
 
 struct updater {
 	struct store *store;
@@ -649,8 +642,7 @@ static void a_full_pool_is_busy_and_recovers(void **state)
 	arena_release(&arena);
 }
 
-/* ---- Prepared statements -----------------------------------------------------------------------
- */
+/* ---- Prepared statements -------------------------------------------------------------------- */
 
 static void a_plan_that_outlived_its_table_is_made_again(void **state)
 {
@@ -714,8 +706,7 @@ static void without_named_statements_nothing_is_prepared(void **state)
 	arena_release(&arena);
 }
 
-/* ---- Roles -------------------------------------------------------------------------------------
- */
+/* ---- Roles ---------------------------------------------------------------------------------- */
 
 static const char *state_of(PGconn *link, const char *sql)
 {
@@ -839,8 +830,7 @@ static void a_failed_row_is_replaced_by_the_application_role(void **state)
 	arena_release(&arena);
 }
 
-/* ---- Processes ---------------------------------------------------------------------------------
- */
+/* ---- Processes ------------------------------------------------------------------------------ */
 
 static int migrate_in_child(void)
 {
@@ -878,8 +868,7 @@ static void processes_that_migrate_at_once_do_it_once(void **state)
 	assert_int_equal(fixture_number("select count(*) from ibid.schema_version"), 1);
 }
 
-/* ---- PgBouncer ---------------------------------------------------------------------------------
- */
+/* ---- PgBouncer ------------------------------------------------------------------------------ */
 
 struct bouncer {
 	char dir[64], ini[96];
@@ -1014,8 +1003,7 @@ static void many_claims_share_two_connections_of_a_transaction_pool(void **state
 	store_close(setup);
 }
 
-/* ---- Doctor ------------------------------------------------------------------------------------
- */
+/* ---- Doctor --------------------------------------------------------------------------------- */
 
 struct findings {
 	unsigned refused, warned;
@@ -1062,8 +1050,7 @@ static void doctor_refuses_what_would_lose_commits(void **state)
 	assert_non_null(strstr(examine(8).refusal, "no schema"));
 }
 
-/* ---- Errors ------------------------------------------------------------------------------------
- */
+/* ---- Errors --------------------------------------------------------------------------------- */
 
 static void an_error_points_at_its_line_and_quotes_no_value(void **state)
 {

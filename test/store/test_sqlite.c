@@ -332,8 +332,7 @@ static void missing_permission_is_denied_and_says_which(void **state)
 	assert_int_equal(chmod(name, 0755), 0);
 }
 
-/* ---- Every statement
- * ------------------------------------------------------------------------------ */
+/* ---- Every statement ------------------------------------------------------------------------ */
 
 static const char *source_directory;
 
@@ -371,8 +370,7 @@ static void every_statement_prepares_and_every_file_is_listed(void **state)
 	assert_int_equal(on_disk, LITE_SQL_COUNT);
 }
 
-/* ---- A bed for commands
- * ----------------------------------------------------------------------------- */
+/* ---- A bed for commands --------------------------------------------------------------------- */
 
 static const char *const emits[] = {"PaymentCreated"};
 
@@ -596,8 +594,7 @@ static void full_disk_at_commit_is_unknown_and_resolves_to_free(void **state)
 	store_close(store);
 }
 
-/* ---- Scripts and callbacks on SQLite
- * ----------------------------------------------------------------- */
+/* ---- Scripts and callbacks on SQLite -------------------------------------------------------- */
 
 /* Run one script text for a new command, commit when it succeeds. */
 static enum ibid_code run_text(struct store *store, unsigned n, const char *text,
@@ -872,8 +869,7 @@ static void schema_file_says_where_it_is_wrong(void **state)
 	store_close(store);
 }
 
-/* ---- Files shared by processes
- * ------------------------------------------------------------------------ */
+/* ---- Files shared by processes -------------------------------------------------------------- */
 
 static void migrate_in_child(void)
 {
@@ -1012,8 +1008,7 @@ static void unprepared_file_says_that_it_has_no_schema(void **state)
 	arena_release(&arena);
 }
 
-/* ---- Decorators
- * ---------------------------------------------------------------------------------------- */
+/* ---- Decorators ----------------------------------------------------------------------------- */
 
 struct heard {
 	char text[1024];

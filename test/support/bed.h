@@ -50,7 +50,7 @@ void bed_replace(const struct bed *bed, const char *name, const char *from, cons
 void bed_keep_contracts(const struct bed *bed, const char *const *names);
 void bed_init(const struct bed *bed); /* ibid_init */
 
-/* ---- Submitting ---- */
+/* ---- Submitting ----------------------------------------------------------------------------- */
 
 /* tenant t, client c; fails the test on an error. The caller frees the result. */
 struct ibid_result *bed_submit(struct ibid *ibid, const char *operation, const char *key,

@@ -64,7 +64,7 @@ static int number_cmp(const char *a, const char *b)
 	return (order > 0) - (order < 0);
 }
 
-/* ---- What RFC 8785 does with a double, by other means than canon.c --------------------------- */
+/* ---- What RFC 8785 does with a double, by other means than canon.c -------------------------- */
 
 /* The shortest decimal that reads back as `value`, laid out as ECMAScript does. */
 static void oracle_number(double value, char ret[64])
@@ -338,7 +338,7 @@ static void number_order_agrees_with_decimals_and_with_canonical_texts(void **st
 	assert_true(equal > 100);
 }
 
-/* ---- Names and strings ----------------------------------------------------------------------- */
+/* ---- Names and strings ---------------------------------------------------------------------- */
 
 static void members_are_sorted_by_utf16_code_units(void **state)
 {
@@ -453,7 +453,7 @@ static void unicode_is_not_normalised(void **state)
 	                    "{\"Unnormalized\":\"A\xCC\x8A\"}");
 }
 
-/* ---- Whole texts ----------------------------------------------------------------------------- */
+/* ---- Whole texts ---------------------------------------------------------------------------- */
 
 static void arrays_keep_their_order_and_objects_do_not(void **state)
 {
@@ -575,7 +575,7 @@ static void a_value_deeper_than_any_text_fails(void **state)
 	str_release(&out);
 }
 
-/* ---- Properties ------------------------------------------------------------------------------ */
+/* ---- Properties ----------------------------------------------------------------------------- */
 
 /* A number as significant digits and a decimal exponent, to be spelled in many ways. */
 static const char *random_value_digits(void)

@@ -84,7 +84,7 @@ static void expect_problem(const struct loaded *loaded, int line, const char *te
 		fail_msg("expected line %d, found %d: %s", line, problem->line, text);
 }
 
-/* ---- Good ------------------------------------------------------------------------------------ */
+/* ---- Good ----------------------------------------------------------------------------------- */
 
 static void a_complete_contract_is_read_as_it_is_written(void **state)
 {
@@ -226,8 +226,7 @@ static void a_callback_needs_no_script(void **state)
 	loaded_close(&loaded);
 }
 
-/* ---- A01: an open question is asked ------------------------------------------------------------
- */
+/* ---- A01: an open question is asked --------------------------------------------------------- */
 
 /* Line to delete, line where it is missed, what is missing. */
 static const struct {
@@ -392,8 +391,7 @@ static void the_list_of_problems_ends_at_two_hundred_and_says_so(void **state)
 	loaded_close(&loaded);
 }
 
-/* ---- Wrong answers -----------------------------------------------------------------------------
- */
+/* ---- Wrong answers -------------------------------------------------------------------------- */
 
 /* Replace a line (NULL deletes it) and be told, at a line. */
 struct mutation {
@@ -659,8 +657,7 @@ static void wrong_fields_are_refused(void **state)
 	expect_problems(mutations, COUNT(mutations));
 }
 
-/* ---- A04 and other contradictions --------------------------------------------------------------
- */
+/* ---- A04 and other contradictions ----------------------------------------------------------- */
 
 #define TIMESTAMP_REASON                                                                           \
 	"a timestamp alone is not an intent: two legitimate commands may share it and a retry has "    \
@@ -802,8 +799,7 @@ static void a_value_that_may_not_be_kept_is_not_a_readable_key(void **state)
 	loaded_close(&loaded);
 }
 
-/* ---- Defaults ----------------------------------------------------------------------------------
- */
+/* ---- Defaults ------------------------------------------------------------------------------- */
 
 static void defaults_answer_what_a_contract_leaves_open(void **state)
 {
@@ -903,8 +899,7 @@ static void defaults_that_are_no_mapping_are_refused(void **state)
 	loaded_close(&loaded);
 }
 
-/* ---- Text and digest ---------------------------------------------------------------------------
- */
+/* ---- Text and digest ------------------------------------------------------------------------ */
 
 static void expect_round_trip(const struct contract *contract)
 {
@@ -991,8 +986,7 @@ static void a_stored_text_that_is_no_contract_is_an_error(void **state)
 	}
 }
 
-/* ---- Directories and files ---------------------------------------------------------------------
- */
+/* ---- Directories and files ------------------------------------------------------------------ */
 
 static void expect_refused(const char *dir, enum ibid_code code, const char *text)
 {
@@ -1204,8 +1198,7 @@ static void a_directory_with_a_contracts_name_is_refused(void **state)
 	loaded_close(&loaded);
 }
 
-/* ---- Words -------------------------------------------------------------------------------------
- */
+/* ---- Words ---------------------------------------------------------------------------------- */
 
 static void durations_are_written_in_the_largest_whole_unit(void **state)
 {

@@ -91,7 +91,7 @@ static void one_accepts(struct contract_field field, const char *value, const ch
 	assert_int_equal(params.items[0].size, strlen(text));
 }
 
-/* ---- The whole ------------------------------------------------------------------------------- */
+/* ---- The whole ------------------------------------------------------------------------------ */
 
 static void fields_come_in_the_order_of_the_contract(void **state)
 {
@@ -170,7 +170,7 @@ static void values_outlive_the_payload(void **state)
 	assert_string_equal(params.items[0].text, "A");
 }
 
-/* ---- Types ----------------------------------------------------------------------------------- */
+/* ---- Types ---------------------------------------------------------------------------------- */
 
 static void text_is_counted_in_characters(void **state)
 {
@@ -326,7 +326,7 @@ static void json_is_told_in_canonical_form(void **state)
 	one_accepts(field, "[]", "[]");
 }
 
-/* ---- Unknown members ------------------------------------------------------------------------- */
+/* ---- Unknown members ------------------------------------------------------------------------ */
 
 static struct contract strict(void)
 {

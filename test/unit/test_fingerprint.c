@@ -102,7 +102,7 @@ static void refuses(const struct contract *contract, const struct sender *from, 
 	assert_memory_equal(&before, &after, sizeof before);
 }
 
-/* ---- The preimage ---------------------------------------------------------------------------- */
+/* ---- The preimage --------------------------------------------------------------------------- */
 
 static void the_preimage_names_everything_that_counts(void **state) /* A03 */
 {
@@ -177,7 +177,7 @@ static void a_declared_context_that_nobody_gave_is_refused(void **state) /* A03 
 	        "create-payment declares actor in same_payload.context, and none was given");
 }
 
-/* ---- One rule each --------------------------------------------------------------------------- */
+/* ---- One rule each -------------------------------------------------------------------------- */
 
 static void form_does_not_count(void **state) /* A03 */
 {
@@ -446,7 +446,7 @@ static void too_little_memory_is_said_to_be_the_limit(void **state)
 	str_release(&text);
 }
 
-/* ---- Properties ------------------------------------------------------------------------------ */
+/* ---- Properties ----------------------------------------------------------------------------- */
 
 /* A number is kept as "[-]DIGITSeEXPONENT", digits without zeros at either end (or "0e0"). */
 static const char *some_number(void)

@@ -69,7 +69,7 @@ static const struct contract task = {
             .scope = SCOPE_ACTOR},
 };
 
-/* ---- Given keys ------------------------------------------------------------------------------ */
+/* ---- Given keys ----------------------------------------------------------------------------- */
 
 static void bad_key(const char *key, const char *text) /* A04 */
 {
@@ -141,7 +141,7 @@ static void api_command_takes_the_key_of_its_caller(void **state) /* A02 API com
 	refuses(&api_command, "", "{}", "the key is empty");
 }
 
-/* ---- Derived keys ---------------------------------------------------------------------------- */
+/* ---- Derived keys --------------------------------------------------------------------------- */
 
 static void business_document_is_named_by_its_values(void **state) /* A02 business document, A04 */
 {
@@ -286,7 +286,7 @@ static void one_instant_is_one_key_where_declared(void **state) /* A04 */
 	                    "[\"s\",\"today\"]");
 }
 
-/* ---- Scope ----------------------------------------------------------------------------------- */
+/* ---- Scope ---------------------------------------------------------------------------------- */
 
 static void scope_is_empty_unless_declared(void **state) /* A02 */
 {

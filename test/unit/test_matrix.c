@@ -75,7 +75,7 @@ static void expect_text(const struct fixture *fixture, const char *text)
 		fail_msg("missing: %s\nin:\n%s", text, str_text(&fixture->out));
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
+/* ---- JSON ----------------------------------------------------------------------------------- */
 
 static struct json *read_output(const struct fixture *fixture, struct arena *arena)
 {
@@ -248,7 +248,7 @@ static void retry_policy_queues_and_runbook_name_the_owner_and_the_next_step(voi
 	fixture_close(&fixture);
 }
 
-/* ---- Markdown -------------------------------------------------------------------------------- */
+/* ---- Markdown ------------------------------------------------------------------------------- */
 
 static size_t bars(const char *line, size_t size)
 {
@@ -306,7 +306,7 @@ static void every_flow_has_a_sequence_diagram_with_its_events(void **state)
 	fixture_close(&fixture);
 }
 
-/* ---- Text ------------------------------------------------------------------------------------ */
+/* ---- Text ----------------------------------------------------------------------------------- */
 
 /* A05 */
 static void text_fits_a_terminal_and_marks_what_was_inherited(void **state)

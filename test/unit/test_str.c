@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- str ------------------------------------------------------------------------------------- */
+/* ---- str ------------------------------------------------------------------------------------ */
 
 static void a_string_grows_and_stays_terminated(void **state)
 {
@@ -83,7 +83,7 @@ static void json_strings_are_quoted_and_escaped(void **state)
 	str_release(&str);
 }
 
-/* ---- utf8 ------------------------------------------------------------------------------------ */
+/* ---- utf8 ----------------------------------------------------------------------------------- */
 
 static void utf8_sizes_are_exactly_those_of_well_formed_characters(void **state)
 {
@@ -115,7 +115,7 @@ static void a_cut_never_splits_a_character(void **state)
 		assert_int_equal(utf8_fit(text, 8, most), fits[most]);
 }
 
-/* ---- arena ----------------------------------------------------------------------------------- */
+/* ---- arena ---------------------------------------------------------------------------------- */
 
 static void arena_memory_is_aligned_zeroed_and_apart(void **state)
 {
@@ -170,7 +170,7 @@ static void arena_texts_are_copies(void **state)
 	arena_release(&arena);
 }
 
-/* ---- err ------------------------------------------------------------------------------------- */
+/* ---- err ------------------------------------------------------------------------------------ */
 
 static void an_error_says_its_code_and_what_to_do_next(void **state)
 {
@@ -219,7 +219,7 @@ static void every_code_has_a_name_of_its_own(void **state)
 			                        ibid_code_name((enum ibid_code)k));
 }
 
-/* ---- env ------------------------------------------------------------------------------------- */
+/* ---- env ------------------------------------------------------------------------------------ */
 
 static void virtual_time_moves_only_when_moved(void **state)
 {
@@ -264,7 +264,7 @@ static void the_system_has_time_and_randomness(void **state)
 	assert_memory_not_equal(one, two, sizeof one);
 }
 
-/* ---- log ------------------------------------------------------------------------------------- */
+/* ---- log ------------------------------------------------------------------------------------ */
 
 struct heard {
 	enum ibid_log_level level;

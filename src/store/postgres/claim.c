@@ -33,14 +33,23 @@ static const char *join(struct arena *arena, const char *const *names, size_t co
 		str_adds(&text, names[i]);
 	}
 	const char *joined = text.failed ? NULL : arena_strdup(arena, str_text(&text));
+	arena->failed |= text.failed;
 	str_release(&text);
 	return joined;
 }
 
-/* ---- Claim ------------------------------------------------------------------------------------
- */
+/* ---- Claim ---------------------------------------------------------------------------------- */
 
 enum { CALL_BEGIN, CALL_LOCK, CALL_FIND, CALL_COUNT };
+_Static_assert((int)CALL_COUNT == (int)PG_CLAIM_CALLS, "what express counts on");
+
+static const char *const *keep(struct arena *arena, const char *const *values, size_t count)
+{
+	const char **kept = arena_array(arena, count, sizeof *kept);
+	if (kept)
+		memcpy(kept, values, count * sizeof *kept);
+	return kept;
+}
 
 static enum ibid_code claimed(struct pg_store *store, struct arena *arena, struct pg_conn *conn,
                               const struct pg_call *calls, const struct uuid *new_id,
@@ -73,12 +82,10 @@ static enum ibid_code claimed(struct pg_store *store, struct arena *arena, struc
 	return IBID_OK;
 }
 
-enum ibid_code pg_claim(struct store *base, struct arena *arena, const struct identity *identity,
-                        const struct work_context *context, struct claim *ret, struct ibid_err *err)
+void pg_claim_calls(struct pg_store *store, struct arena *arena, const struct identity *identity,
+                    const struct work_context *context, struct pg_call calls[PG_CLAIM_CALLS])
 {
-	struct pg_store *store = pg_store_of(base);
-	struct pg_conn *conn = NULL;
-	const char *lock[] = {
+	const char *const lock[] = {
 	    pg_int(arena, pg_lock_key(identity)),
 	    pg_uuid(arena, &context->command_id),
 	    context->tenant,
@@ -88,13 +95,21 @@ enum ibid_code pg_claim(struct store *base, struct arena *arena, const struct id
 	    pg_time(arena, context->now_us),
 	    pg_int(arena, store->busy_ms),
 	};
-	const char *find[] = {identity->tenant, identity->operation, identity->scope, identity->key};
-	struct pg_call calls[CALL_COUNT] = {
-	    [CALL_BEGIN] = PG_CALL(BEGIN),
-	    [CALL_LOCK] = PG_CALL(CLAIM_LOCK, .values = lock),
-	    [CALL_FIND] = PG_CALL(CLAIM_FIND, .values = find),
-	};
-	if (arena->failed || !lock[5])
+	const char *const find[] = {identity->tenant, identity->operation, identity->scope,
+	                            identity->key};
+	calls[CALL_BEGIN] = PG_CALL(BEGIN);
+	calls[CALL_LOCK] = PG_CALL(CLAIM_LOCK, .values = keep(arena, lock, 8));
+	calls[CALL_FIND] = PG_CALL(CLAIM_FIND, .values = keep(arena, find, 4));
+}
+
+enum ibid_code pg_claim(struct store *base, struct arena *arena, const struct identity *identity,
+                        const struct work_context *context, struct claim *ret, struct ibid_err *err)
+{
+	struct pg_store *store = pg_store_of(base);
+	struct pg_conn *conn;
+	struct pg_call calls[CALL_COUNT];
+	pg_claim_calls(store, arena, identity, context, calls);
+	if (arena->failed)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	enum ibid_code code = pg_pool_trip(store, calls, CALL_COUNT, &conn, err);
 	if (code == IBID_OK)
@@ -103,8 +118,7 @@ enum ibid_code pg_claim(struct store *base, struct arena *arena, const struct id
 	return code;
 }
 
-/* ---- Resolve ----------------------------------------------------------------------------------
- */
+/* ---- Resolve -------------------------------------------------------------------------------- */
 
 enum { RESOLVE_BEGIN, RESOLVE_WAIT, RESOLVE_LOCK, RESOLVE_FIND, RESOLVE_ROLLBACK, RESOLVE_COUNT };
 enum { RETRY_PAUSE_US = 50000, CONNECT_SECONDS_MAX = 10 };

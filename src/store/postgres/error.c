@@ -71,8 +71,7 @@ bool pg_error_is_fatal(const struct pg_conn *conn, const PGresult *result)
 	       strncmp(sqlstate, "08", 2) == 0 || strncmp(sqlstate, "57P", 3) == 0;
 }
 
-/* ---- Text -------------------------------------------------------------------------------------
- */
+/* ---- Text ----------------------------------------------------------------------------------- */
 
 static enum ibid_code say(struct ibid_err *err, enum ibid_code code, const PGresult *result)
 {
@@ -108,8 +107,7 @@ int pg_error_line(const PGresult *result, const char *text)
 	return line;
 }
 
-/* ---- Meaning ----------------------------------------------------------------------------------
- */
+/* ---- Meaning -------------------------------------------------------------------------------- */
 
 /* 0A000 is also what a statement gets that uses something unsupported: only this one goes away. The
  * text may be translated, but not the routine that raises it. */

@@ -11,13 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct script {
-	struct arena arena;
-	const char *file;
-	struct script_statements parts;
-	struct pg_statement *statements; /* one per part */
-};
-
 /* Object ids of pg_catalog's types: fixed for as long as PostgreSQL has had them. */
 static const Oid type_oids[] = {
     [PARAM_TEXT] = 25,   [PARAM_INTEGER] = 20,   [PARAM_DECIMAL] = 1700, [PARAM_BOOLEAN] = 16,
@@ -63,6 +56,8 @@ enum ibid_code pg_make_script(struct store *store, const char *file, const char 
 	if (!script)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	enum ibid_code code = build(script, file, text, params, count, err);
+	if (!code)
+		code = pg_express_build(pg_store_of(store), script, err);
 	if (code)
 		pg_free_script(store, script);
 	else
@@ -79,8 +74,7 @@ void pg_free_script(struct store *store, struct script *script)
 	free(script);
 }
 
-/* ---- The answer -------------------------------------------------------------------------------
- */
+/* ---- The answer ----------------------------------------------------------------------------- */
 
 static enum ibid_code read_status(const char *text, int *ret)
 {
@@ -117,8 +111,8 @@ static enum ibid_code read_column(struct arena *arena, const PGresult *result, i
 	return IBID_OK;
 }
 
-static enum ibid_code read_answer(struct arena *arena, const PGresult *result, struct outcome *ret,
-                                  struct ibid_err *err)
+enum ibid_code pg_read_answer(struct arena *arena, const PGresult *result, struct outcome *ret,
+                              struct ibid_err *err)
 {
 	struct outcome outcome = {0};
 	int row = PQntuples(result) - 1;
@@ -138,8 +132,16 @@ static enum ibid_code read_answer(struct arena *arena, const PGresult *result, s
 	return IBID_OK;
 }
 
-/* ---- Running ----------------------------------------------------------------------------------
- */
+/* ---- Running -------------------------------------------------------------------------------- */
+
+const char **pg_script_values(struct arena *arena, const struct script_statement *part,
+                              const char *const *values, size_t more)
+{
+	const char **own = arena_array(arena, part->param_count + more, sizeof *own);
+	for (size_t k = 0; own && k < part->param_count; k++)
+		own[k] = values[part->params[k]];
+	return own;
+}
 
 /* What was queued goes first, so that events keep the order in which they were asked for. */
 static struct pg_call *make_calls(struct pg_tx *tx, struct arena *arena,
@@ -152,9 +154,7 @@ static struct pg_call *make_calls(struct pg_tx *tx, struct arena *arena,
 		memcpy(calls, tx->queue, queued * sizeof *calls);
 	for (size_t i = 0; calls && i < script->parts.count; i++) {
 		const struct script_statement *part = &script->parts.items[i];
-		const char **own = arena_array(arena, part->param_count, sizeof *own);
-		for (size_t k = 0; own && k < part->param_count; k++)
-			own[k] = values[part->params[k]];
+		const char **own = pg_script_values(arena, part, values, 0);
 		calls[queued + i] = (struct pg_call){&script->statements[i], own, NULL};
 	}
 	*ret_count = count;
@@ -171,22 +171,32 @@ static enum ibid_code place(struct arena *arena, const struct script *script, in
 	return err->code;
 }
 
-static enum ibid_code run_failed(struct pg_tx *tx, struct arena *arena, const struct script *script,
-                                 const struct pg_call *calls, size_t at, struct outcome *ret,
-                                 struct ibid_err *err)
+enum ibid_code pg_script_failed(struct pg_conn *conn, struct arena *arena,
+                                const struct script *script, size_t part, const PGresult *result,
+                                struct outcome *ret, struct ibid_err *err)
 {
-	size_t queued = tx->queue_count;
-	const PGresult *result = calls[at].result;
-	enum ibid_code code = pg_error_outcome(tx->conn, result, arena, ret, err);
-	tx->conn->broken |= pg_error_is_fatal(tx->conn, result);
-	if (at < queued || tx->conn->broken)
+	enum ibid_code code = pg_error_outcome(conn, result, arena, ret, err);
+	conn->broken |= pg_error_is_fatal(conn, result);
+	if (conn->broken)
 		return code;
 	if (code == IBID_LIMIT) { /* of the handler's tables, not of ours */
 		err->code = IBID_FAILED;
 		err->next = err_next_of(IBID_FAILED);
 	}
-	const struct script_statement *part = &script->parts.items[at - queued];
-	return place(arena, script, part->line + pg_error_line(result, part->sql), ret, err);
+	const struct script_statement *statement = &script->parts.items[part];
+	return place(arena, script, statement->line + pg_error_line(result, statement->sql), ret, err);
+}
+
+static enum ibid_code run_failed(struct pg_tx *tx, struct arena *arena, const struct script *script,
+                                 const struct pg_call *calls, size_t at, struct outcome *ret,
+                                 struct ibid_err *err)
+{
+	size_t queued = tx->queue_count;
+	if (at >= queued)
+		return pg_script_failed(tx->conn, arena, script, at - queued, calls[at].result, ret, err);
+	enum ibid_code code = pg_error_outcome(tx->conn, calls[at].result, arena, ret, err);
+	tx->conn->broken |= pg_error_is_fatal(tx->conn, calls[at].result);
+	return code;
 }
 
 static enum ibid_code run_script(struct pg_tx *tx, struct arena *arena, const struct script *script,
@@ -204,7 +214,7 @@ static enum ibid_code run_script(struct pg_tx *tx, struct arena *arena, const st
 		goto out;
 	}
 	tx->queue_count = 0;
-	code = read_answer(arena, calls[count - 1].result, ret, err);
+	code = pg_read_answer(arena, calls[count - 1].result, ret, err);
 	if (code == IBID_FAILED)
 		place(arena, script, script->parts.items[last].line, ret, err);
 out:

@@ -124,8 +124,7 @@ static void read_command(struct arena *arena, const PGresult *result, int row, v
 	pg_read_command(arena, result, row, ret);
 }
 
-/* ---- Lists ------------------------------------------------------------------------------------
- */
+/* ---- Lists ---------------------------------------------------------------------------------- */
 
 struct reader {
 	void (*read)(struct arena *arena, const PGresult *result, int row, void *ret);

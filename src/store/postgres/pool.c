@@ -44,8 +44,7 @@ void pg_pool_release(struct pg_store *store)
 	pthread_mutex_destroy(&store->pool.lock);
 }
 
-/* ---- Taking -----------------------------------------------------------------------------------
- */
+/* ---- Taking --------------------------------------------------------------------------------- */
 
 /* The wait for a connection is real, whatever clock the tests move: other threads hold them. */
 static struct timespec deadline_after(unsigned ms)
@@ -125,8 +124,7 @@ enum ibid_code pg_pool_take(struct pg_store *store, bool fresh, struct pg_conn *
 	return code;
 }
 
-/* ---- Giving back ------------------------------------------------------------------------------
- */
+/* ---- Giving back ---------------------------------------------------------------------------- */
 
 /* P2. */
 static bool bring_to_rest(struct pg_conn *conn)
@@ -161,8 +159,7 @@ void pg_pool_give(struct pg_store *store, struct pg_conn *conn)
 	pthread_mutex_unlock(&pool->lock);
 }
 
-/* ---- First trips ------------------------------------------------------------------------------
- */
+/* ---- First trips ---------------------------------------------------------------------------- */
 
 enum ibid_code pg_pool_trip(struct pg_store *store, struct pg_call *calls, size_t count,
                             struct pg_conn **ret, struct ibid_err *err)

@@ -25,6 +25,7 @@ static const struct store_ops postgres_ops = {
     .get_contract = pg_get_contract,
     .make_script = pg_make_script,
     .free_script = pg_free_script,
+    .express = pg_express,
     .claim = pg_claim,
     .resolve = pg_resolve,
     .run_script = pg_run_script,

@@ -10,13 +10,13 @@
 #ifndef STORE_POSTGRES_H
 #define STORE_POSTGRES_H
 
+#include "store/script.h"
 #include "store/store.h"
 
 #include <libpq-fe.h>
 #include <pthread.h>
 
-/* ---- Statements: statement.c ------------------------------------------------------------------
- */
+/* ---- Statements: statement.c ---------------------------------------------------------------- */
 
 /* One statement per .sql file: X(symbol, file, parameters). */
 #define PG_STATEMENTS(X)                                                                           \
@@ -27,6 +27,7 @@
 	X(GUARD, guard, 1)                                                                             \
 	X(CLAIM_LOCK, claim_lock, 8)                                                                   \
 	X(CLAIM_FIND, claim_find, 4)                                                                   \
+	X(EXPRESS_GUARD, express_guard, 1)                                                             \
 	X(RESOLVE_WAIT, resolve_wait, 1)                                                               \
 	X(RESOLVE_LOCK, resolve_lock, 1)                                                               \
 	X(COMMAND_INSERT, command_insert, 22)                                                          \
@@ -76,8 +77,7 @@ extern const struct pg_statement pg_statements[STATEMENT_COUNT];
 /* Ids for `count` more statements. */
 unsigned pg_statement_ids(size_t count);
 
-/* ---- Connections: connection.c ----------------------------------------------------------------
- */
+/* ---- Connections: connection.c -------------------------------------------------------------- */
 
 struct pg_store;
 
@@ -98,8 +98,7 @@ IBID_CHECK enum ibid_code pg_connect(struct pg_store *store, int timeout_seconds
                                      struct pg_conn **ret, struct ibid_err *err);
 void pg_disconnect(struct pg_conn *conn); /* takes NULL */
 
-/* ---- Trips: trip.c ----------------------------------------------------------------------------
- */
+/* ---- Trips: trip.c -------------------------------------------------------------------------- */
 
 struct pg_call {
 	const struct pg_statement *statement;
@@ -124,8 +123,7 @@ void pg_release(struct pg_call *calls, size_t count); /* the results; may be rep
 /* Many statements in one text, by the simple protocol. NULL only without memory. */
 PGresult *pg_exec(struct pg_conn *conn, const char *text);
 
-/* ---- Pool: pool.c -----------------------------------------------------------------------------
- */
+/* ---- Pool: pool.c --------------------------------------------------------------------------- */
 
 struct pg_pool {
 	pthread_mutex_t lock;
@@ -163,8 +161,7 @@ IBID_CHECK enum ibid_code pg_pool_trip(struct pg_store *store, struct pg_call *c
 IBID_CHECK enum ibid_code pg_pool_query(struct pg_store *store, struct pg_call *calls, size_t count,
                                         struct ibid_err *err);
 
-/* ---- Errors: error.c --------------------------------------------------------------------------
- */
+/* ---- Errors: error.c ------------------------------------------------------------------------ */
 
 /* What the server's error (or a broken connection: NULL) means for one of our own statements. */
 enum ibid_code pg_error(struct pg_conn *conn, const PGresult *result, struct ibid_err *err);
@@ -183,8 +180,7 @@ int pg_error_line(const PGresult *result, const char *text);
 /* The code of a SQLSTATE, or IBID_OK when it is not in the table. */
 enum ibid_code pg_sqlstate_code(const char *sqlstate);
 
-/* ---- Values: value.c --------------------------------------------------------------------------
- */
+/* ---- Values: value.c ------------------------------------------------------------------------ */
 
 /* To text parameters. NULL without memory: check arena->failed once. */
 const char *pg_int(struct arena *arena, int64_t value);
@@ -201,8 +197,7 @@ bool pg_cell_bool(const PGresult *result, int row, int column);
 struct uuid pg_cell_uuid(const PGresult *result, int row, int column); /* SQL NULL: all zero */
 struct sha256 pg_cell_hash(const PGresult *result, int row, int column);
 
-/* ---- Transactions: transaction.c --------------------------------------------------------------
- */
+/* ---- Transactions: transaction.c ------------------------------------------------------------ */
 
 /* What put_... verbs ask for waits in the queue and travels with the next trip: that of commit, or
  * of a script. */
@@ -243,11 +238,43 @@ enum ibid_code pg_commit(struct tx **tx, struct arena *arena, struct outcome *re
                          struct ibid_err *err);
 void pg_rollback(struct tx **tx);
 
-/* ---- Verbs ------------------------------------------------------------------------------------
- */
+/* ---- Scripts: handler.c, express.c ---------------------------------------------------------- */
+
+struct script {
+	struct arena arena;
+	const char *file;
+	struct script_statements parts;
+	struct pg_statement *statements; /* one per part */
+	struct pg_statement finish; /* the last part, wrapped for express; sql NULL: not possible */
+};
+
+enum { EXPRESS_PARAMS = 17 };
+
+/* Wrap the last part, where it is a SELECT of known columns. */
+IBID_CHECK enum ibid_code pg_express_build(struct pg_store *store, struct script *script,
+                                           struct ibid_err *err);
+
+/* What a part's parameters are, from the values of the whole script; NULL without memory. */
+const char **pg_script_values(struct arena *arena, const struct script_statement *part,
+                              const char *const *values, size_t more);
+
+/* The answer in the last row. */
+enum ibid_code pg_read_answer(struct arena *arena, const PGresult *result, struct outcome *ret,
+                              struct ibid_err *err);
+
+/* What the failure of one part means, with its place in the file. */
+enum ibid_code pg_script_failed(struct pg_conn *conn, struct arena *arena,
+                                const struct script *script, size_t part, const PGresult *result,
+                                struct outcome *ret, struct ibid_err *err);
+
+/* ---- Verbs ---------------------------------------------------------------------------------- */
 
 /* claim.c */
 int64_t pg_lock_key(const struct identity *identity);
+enum { PG_CLAIM_CALLS = 3 }; /* begin, lock, find */
+/* Fill in the first calls of a claim. Without memory arena->failed. */
+void pg_claim_calls(struct pg_store *store, struct arena *arena, const struct identity *identity,
+                    const struct work_context *context, struct pg_call calls[PG_CLAIM_CALLS]);
 enum ibid_code pg_claim(struct store *store, struct arena *arena, const struct identity *identity,
                         const struct work_context *context, struct claim *ret,
                         struct ibid_err *err);
@@ -269,6 +296,12 @@ enum ibid_code pg_make_script(struct store *store, const char *file, const char 
 void pg_free_script(struct store *store, struct script *script);
 enum ibid_code pg_run_script(struct tx *tx, struct arena *arena, const struct script *script,
                              const char *const *values, struct outcome *ret, struct ibid_err *err);
+
+/* express.c */
+enum ibid_code pg_express(struct store *store, struct arena *arena, const struct express *express,
+                          struct claim *ret, struct outcome *ret_outcome, bool *ret_done,
+                          struct ibid_err *err);
+extern const char *const pg_express_finish; /* the template: statement.c */
 
 /* look.c */
 void pg_read_command(struct arena *arena, const PGresult *result, int row, struct command_row *ret);

@@ -105,8 +105,7 @@ static enum ibid_code too_new(int version, struct ibid_err *err)
 	               version, STORE_SCHEMA, STORE_SCHEMA + 1);
 }
 
-/* ---- Migrations -------------------------------------------------------------------------------
- */
+/* ---- Migrations ----------------------------------------------------------------------------- */
 
 static enum ibid_code run_migration(struct pg_conn *conn, const struct migration *migration,
                                     struct ibid_err *err)
@@ -188,8 +187,7 @@ enum ibid_code pg_check_schema(struct store *base, int *ret_version, struct ibid
 	return version > STORE_SCHEMA + 1 ? too_new(version, err) : IBID_OK;
 }
 
-/* ---- Users' schema files ----------------------------------------------------------------------
- */
+/* ---- Users' schema files -------------------------------------------------------------------- */
 
 static enum ibid_code find_file(struct pg_conn *conn, const char *name, const struct sha256 *digest,
                                 enum schema_state *ret, struct ibid_err *err)

@@ -12,6 +12,8 @@ const struct pg_statement pg_statements[STATEMENT_COUNT] = {
 #undef PG_STATEMENT_ROW
 };
 
+const char *const pg_express_finish = sql_pg_express_finish;
+
 /* Ids are handed out for the whole process, not per store, so that a name means one text for as
  * long as the process lives, whatever connection it is used on. */
 unsigned pg_statement_ids(size_t count)

@@ -74,8 +74,7 @@ enum ibid_code pg_tx_queue(struct pg_tx *tx, struct pg_call call, struct ibid_er
 	return IBID_OK;
 }
 
-/* ---- Lending ----------------------------------------------------------------------------------
- */
+/* ---- Lending -------------------------------------------------------------------------------- */
 
 /* Back to P1. The handler may have left anything behind: a transaction of its own, a pipeline,
  * unread results. Only what can still be our transaction goes on; the guard of commit has the last
@@ -114,8 +113,7 @@ void *pg_lend(struct tx *base, bool lent)
 	return tx->conn->link;
 }
 
-/* ---- Ending -----------------------------------------------------------------------------------
- */
+/* ---- Ending --------------------------------------------------------------------------------- */
 
 /* COMMIT of a transaction that had failed succeeds, with this tag. */
 static bool was_rolled_back(const PGresult *result)

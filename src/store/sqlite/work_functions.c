@@ -66,8 +66,7 @@ static void reject(sqlite3_context *context, int count, sqlite3_value **values)
 	stop(context, tx, &err);
 }
 
-/* ---- ibid_emit(aggregate_type, aggregate_id, type, payload [, version [, key]])
- * ------------------ */
+/* ---- ibid_emit(aggregate_type, aggregate_id, type, payload [, version [, key]]) ------------- */
 
 static bool declared(const struct work_context *context, const char *type)
 {

@@ -88,6 +88,14 @@ create table ibid.answer (
 create table ibid.answer_default partition of ibid.answer default;
 comment on table ibid.answer is 'bodies given back to duplicates, where the contract keeps them';
 
+create function ibid.kept_body(of_tenant text, of_command uuid, of_attempts int) returns text
+language plpgsql stable as $$
+begin
+	return (select body from ibid.answer
+		where tenant = of_tenant and command_id = of_command and attempts = of_attempts);
+end $$;
+comment on function ibid.kept_body(text, uuid, int) is 'the body that a run of a command left, if any';
+
 create table ibid.evidence (
 	tenant text collate "C",
 	command_id uuid,
@@ -266,22 +274,20 @@ create function ibid.emit_json(aggregate_type text, aggregate_id text, type text
 	version bigint, key text)
 returns uuid language plpgsql as $$
 declare
-	ordinal int := current_setting('ibid.ordinal', true)::int + 1;
+	ordinal text := current_setting('ibid.ordinal', true)::int + 1;
 begin
-	if ordinal is null then
-		raise exception 'emit: no command is running in this transaction' using errcode = 'IB003';
-	end if;
-	if type is null or type <> all (string_to_array(current_setting('ibid.emits'), ',')) then
-		raise exception 'emit: % is not declared under the contract''s emits', type
+	if ordinal is null or type is null or payload is null or ordinal::int > 65535
+		or type <> all (string_to_array(current_setting('ibid.emits'), ',')) then
+		raise exception 'emit: %', case
+			when ordinal is null then 'no command is running in this transaction'
+			when payload is null then 'the payload is missing'
+			when ordinal::int > 65535 then 'more than 65535 events in one command'
+			else format('%s is not declared under the contract''s emits', type) end
 			using errcode = 'IB003';
 	end if;
-	if payload is null or ordinal > 65535 then
-		raise exception 'emit: %', case when payload is null then 'the payload is missing'
-			else 'more than 65535 events in one command' end using errcode = 'IB003';
-	end if;
-	perform set_config('ibid.ordinal', ordinal::text, true);
+	ordinal := set_config('ibid.ordinal', ordinal, true); -- an assignment, because PERFORM is a query
 	return ibid.append_event(current_setting('ibid.tenant'), current_setting('ibid.command_id')::uuid,
-		ordinal, aggregate_type, aggregate_id, type, payload, version, key,
+		ordinal::int, aggregate_type, aggregate_id, type, payload, version, key,
 		nullif(current_setting('ibid.correlation_id'), ''),
 		nullif(current_setting('ibid.causation_id'), ''), current_setting('ibid.now')::timestamptz);
 end $$;

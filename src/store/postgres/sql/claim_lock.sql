@@ -2,7 +2,7 @@
 --   $6 declared event types joined by commas, $7 now, $8 how long to wait for row locks
 -- Takes the identity without waiting, and tells emit what it runs for: all of it ends with the
 -- transaction. Column 1 is whether the lock was gained.
-select pg_try_advisory_xact_lock($1::bigint),
+select set_config('ibid.locked', pg_try_advisory_xact_lock($1::bigint)::text, true) = 'true',
 	set_config('ibid.command_id', $2::text, true),
 	set_config('ibid.tenant', $3::text, true),
 	set_config('ibid.correlation_id', $4::text, true),

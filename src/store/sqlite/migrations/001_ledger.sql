@@ -54,7 +54,7 @@ create table ibid_command (
   expires_us integer not null,
   primary key (tenant, operation, scope, key),
   check ((state = 'COMPLETED') = (audit_id is not null))
-) strict;
+) strict, without rowid;
 create unique index ibid_command_id on ibid_command (tenant, id);
 
 -- Bodies, only where the contract keeps them: the command table stays narrow.
@@ -77,7 +77,7 @@ create table ibid_aggregate (
 -- The outbox. One writer at a time makes the order of seq the order of commits. Debezium's event
 -- router reads id, aggregatetype, aggregateid, type and payload under these names.
 create table ibid_event (
-  seq integer primary key autoincrement,
+  seq integer primary key,
   id text not null check (length(id) = 36),
   aggregatetype text not null,
   aggregateid text not null,
