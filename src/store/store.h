@@ -199,7 +199,8 @@ struct store_ops {
 
 	void (*close)(struct store *);
 
-	/* ---- Set-up: each is one transaction of its own --------------------------------------------- */
+	/* ---- Set-up: each is one transaction of its own ---------------------------------------------
+	 */
 
 	/* Bring the schema to STORE_SCHEMA. Safe when run twice and by several processes at once: one
 	 * does it, the others wait. A store whose schema is newer than STORE_SCHEMA + 1 is IBID_SCHEMA.
@@ -235,7 +236,8 @@ struct store_ops {
 	                              struct script **ret, struct ibid_err *);
 	void (*free_script)(struct store *, struct script *); /* takes NULL */
 
-	/* ---- One command ---------------------------------------------------------------------------- */
+	/* ---- One command ----------------------------------------------------------------------------
+	 */
 
 	/* Open a transaction and claim the identity without waiting for a twin (SQLite: after waiting
 	 * for the writer lock). The row's body is read too. Two transactions never both hold
@@ -297,7 +299,8 @@ struct store_ops {
 	enum ibid_code (*commit)(struct tx **, struct arena *, struct outcome *ret, struct ibid_err *);
 	void (*rollback)(struct tx **); /* no-op on a NULL transaction */
 
-	/* ---- Evidence and looking ------------------------------------------------------------------- */
+	/* ---- Evidence and looking -------------------------------------------------------------------
+	 */
 
 	enum ibid_code (*put_evidence)(struct store *, const struct evidence_row *, struct ibid_err *);
 

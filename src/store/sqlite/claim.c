@@ -13,12 +13,17 @@ static enum ibid_code look(struct lite_store *store, struct arena *arena,
                            const struct identity *identity, struct command_row *ret,
                            struct ibid_err *err)
 {
-	struct lite_conn *conn;
-	enum ibid_code code = lite_reader_take(store, &conn, err);
+	/* A reader's cache is empty after every commit; the writer's is not. */
+	struct lite_conn *conn = lite_writer_borrow(store);
+	bool borrowed = conn;
+	enum ibid_code code = borrowed ? IBID_OK : lite_reader_take(store, &conn, err);
 	if (code)
 		return code;
 	code = lite_find_command(conn, arena, identity, ret, err);
-	lite_reader_give(store, conn);
+	if (borrowed)
+		lite_writer_return(store);
+	else
+		lite_reader_give(store, conn);
 	return code;
 }
 

@@ -92,6 +92,10 @@ void lite_write_rollback(struct lite_store *store);
 /* Commit when `code` is IBID_OK, roll back otherwise. */
 enum ibid_code lite_write_end(struct lite_store *store, enum ibid_code code, struct ibid_err *err);
 
+/* The writer's connection for a look, where nobody uses it; NULL otherwise. Returned at once. */
+struct lite_conn *lite_writer_borrow(struct lite_store *store);
+void lite_writer_return(struct lite_store *store);
+
 /* How long a verb waits that has no time of its own. */
 int64_t lite_wait_us(const struct lite_store *store);
 

@@ -53,6 +53,21 @@ enum ibid_code lite_write_begin(struct lite_store *store, int64_t wait_us, struc
 	return code;
 }
 
+struct lite_conn *lite_writer_borrow(struct lite_store *store)
+{
+	if (!gate_enter(&store->gate, 0))
+		return NULL;
+	if (store->writer && !store->stale)
+		return store->writer;
+	gate_leave(&store->gate);
+	return NULL;
+}
+
+void lite_writer_return(struct lite_store *store)
+{
+	gate_leave(&store->gate);
+}
+
 static void undo(struct lite_store *store)
 {
 	struct ibid_err ignored;
