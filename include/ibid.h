@@ -10,7 +10,8 @@
  *   Ownership  Strings passed in are copied where they are kept; they need to live only for the
  *              call. Strings returned by accessors live as long as the object they were read from.
  *   Threads    `struct ibid` may be shared by any number of threads. `struct ibid_work` belongs to
- *              the thread that runs the handler; `struct ibid_result` to whoever received it.
+ *              the thread that runs the handler; `struct ibid_result` to whoever received it. After
+ *              a fork the child opens a handle of its own; the parent's refuses it.
  *   Errors     Functions return IBID_OK (0) or a code; `err`, where given and not NULL, then holds
  *              the code, what the caller may do next, and a sentence. Outputs are untouched on
  *              failure. The library never prints and never exits.
@@ -127,7 +128,8 @@ IBID_API void ibid_close(struct ibid *ibid);
  * (after a deadlock everything it did was rolled back), never after the command has an outcome.
  * Return what ibid_answer, ibid_reject or ibid_duplicate returned; IBID_RETRY after a deadlock or
  * serialization failure; any other code is a failure, handled as the contract's `failures` says.
- * The handler must not commit, roll back or close what ibid_work_... hands out. */
+ * The handler must not commit, roll back or close what ibid_work_... hands out, and leaves its
+ * session as it found it. A handler that ends the transaction leaves the command UNKNOWN. */
 typedef enum ibid_code ibid_handler(struct ibid_work *work, void *user);
 
 /* Register the callback for an operation whose contract says `handler: callback`. Call before the

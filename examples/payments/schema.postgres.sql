@@ -22,3 +22,10 @@ create table ledger_entry (
   primary key (tenant, payment_id, direction),
   foreign key (tenant, payment_id) references payment (tenant, id)
 );
+
+-- The service connects as a member of ibid_app, which ibid init creates where it may.
+do $$ begin
+  if to_regrole('ibid_app') is not null then
+    grant select, insert on payment, ledger_entry to ibid_app;
+  end if;
+end $$;

@@ -6,6 +6,25 @@
 
 #include <stdio.h>
 
+/* The parameters of all contracts that get decimals; NULL without memory. */
+static const char **decimals_of(struct arena *arena, const struct contracts *contracts,
+                                size_t *ret_count)
+{
+	size_t most = 0, count = 0;
+	for (size_t i = 0; i < contracts_count(contracts); i++)
+		most += contracts_at(contracts, i)->field_count;
+	const char **names = arena_array(arena, most, sizeof *names);
+	for (size_t i = 0; names && i < contracts_count(contracts); i++) {
+		const struct contract *contract = contracts_at(contracts, i);
+		for (size_t k = 0; k < contract->field_count; k++) {
+			if (contract->fields[k].type == FIELD_DECIMAL)
+				names[count++] = contract->fields[k].name;
+		}
+	}
+	*ret_count = count;
+	return names;
+}
+
 /* schema.sqlite.sql, schema.postgres.sql: optional. */
 static enum ibid_code apply_schema_file(struct store *store, const struct contracts *contracts,
                                         struct env *env, struct init_report *report,
@@ -14,30 +33,23 @@ static enum ibid_code apply_schema_file(struct store *store, const struct contra
 	struct arena arena = {0};
 	char name[64];
 	const char *text = NULL;
+	size_t count = 0;
+	const char **decimals = decimals_of(&arena, contracts, &count);
 	snprintf(name, sizeof name, "schema.%s.sql", store->ops->name);
 	enum ibid_code code = contracts_read_file(contracts, &arena, name, store->ops->name, &text,
 	                                          err);
-	if (code == IBID_NOT_FOUND) {
+	report->has_file = code == IBID_OK;
+	if (!decimals) {
+		code = err_set(err, IBID_NOMEM, "out of memory");
+	} else if (code == IBID_OK) {
+		struct schema_file file = {name, text, decimals, count, env_wall_us(env)};
+		code = store->ops->apply_schema(store, &file, &report->file, err);
+	} else if (code == IBID_NOT_FOUND) {
 		code = IBID_OK;
-	} else if (!code) {
-		report->has_file = true;
-		code = store->ops->apply_schema(store, name, text, env_wall_us(env), &report->file, err);
 	}
+	for (size_t i = 0; !code && i < count; i++)
+		code = store->ops->check_decimal_column(store, decimals[i], err);
 	arena_release(&arena);
-	return code;
-}
-
-static enum ibid_code check_columns(struct store *store, const struct contracts *contracts,
-                                    struct ibid_err *err)
-{
-	enum ibid_code code = IBID_OK;
-	for (size_t i = 0; !code && i < contracts_count(contracts); i++) {
-		const struct contract *contract = contracts_at(contracts, i);
-		for (size_t k = 0; !code && k < contract->field_count; k++) {
-			if (contract->fields[k].type == FIELD_DECIMAL)
-				code = store->ops->check_decimal_column(store, contract->fields[k].name, err);
-		}
-	}
 	return code;
 }
 
@@ -58,14 +70,19 @@ enum ibid_code api_init(const struct ibid_options *given, struct init_report *re
 		code = store->ops->migrate(store, &report.schema_from, &report.schema_to, err);
 	if (!code)
 		code = apply_schema_file(store, contracts, store_options.env, &report, err);
-	if (!code)
-		code = check_columns(store, contracts, err);
-	if (!code)
-		code = ledger_keep_contracts(store, contracts, store_options.env, err);
 	if (!code) {
+		struct ledger *ledger = NULL;
 		report.contracts = contracts_count(contracts);
-		*ret = report;
+		/* Opening reads every script: what is wrong with one shows now, not at the first command.
+		 */
+		code = ledger_open(store, contracts, store_options.env, store_options.log, options.busy_ms,
+		                   &ledger, err);
+		store = NULL;
+		contracts = NULL;
+		ledger_close(ledger);
 	}
+	if (!code)
+		*ret = report;
 	store_close(store);
 	contracts_free(contracts);
 	return code;

@@ -46,6 +46,16 @@ size_t utf8_size(const char *bytes, size_t size)
 	return 0;
 }
 
+bool utf8_ok(const char *bytes, size_t size)
+{
+	for (size_t step; size; bytes += step, size -= step) {
+		step = utf8_size(bytes, size);
+		if (!step)
+			return false;
+	}
+	return true;
+}
+
 size_t utf8_fit(const char *bytes, size_t size, size_t most)
 {
 	if (size <= most)

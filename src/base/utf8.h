@@ -3,11 +3,15 @@
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Bytes of the character at `bytes`: 1..4, or 0 when what stands there is not well-formed
  * (overlong, a surrogate, above U+10FFFF, cut off by `size`). */
 size_t utf8_size(const char *bytes, size_t size);
+
+/* Is all of it well-formed? */
+bool utf8_ok(const char *bytes, size_t size);
 
 /* The longest beginning of at most `most` bytes that does not cut a character. `bytes` is valid. */
 size_t utf8_fit(const char *bytes, size_t size, size_t most);

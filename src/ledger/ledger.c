@@ -9,12 +9,56 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct past_contract {
 	struct past_contract *next;
 	struct arena arena;
 	struct contract *contract;
 };
+
+static bool same_texts(const struct texts *a, const struct texts *b)
+{
+	bool same = a->count == b->count;
+	for (size_t i = 0; same && i < a->count; i++)
+		same = strcmp(a->items[i], b->items[i]) == 0;
+	return same;
+}
+
+/* Which answer about the key differs, if any: NULL when both know a command by the same identity.
+ */
+static const char *identity_change(const struct contract_key *a, const struct contract_key *b)
+{
+	if (a->from != b->from || !same_texts(&a->fields, &b->fields))
+		return "key.from";
+	if (a->form != b->form)
+		return "key.form";
+	return a->scope != b->scope ? "key.scope" : NULL;
+}
+
+/* A version that knows commands by another identity would run again what earlier ones accepted. All
+ * kept versions agree, so the newest speaks for them. */
+static enum ibid_code check_identity(struct store *store, const struct contracts *contracts,
+                                     const struct contract *contract, struct ibid_err *err)
+{
+	struct arena arena = {0};
+	struct contract_row row;
+	struct contract *kept = NULL;
+	enum ibid_code code = store->ops->get_contract(store, &arena, "command", contract->name, 0,
+	                                               &row, err);
+	if (!code)
+		code = contract_from_text(&arena, row.text, &kept, err);
+	const char *change = code ? NULL : identity_change(&contract->key, &kept->key);
+	if (change)
+		code = err_set(err, IBID_CONTRACT,
+		               "%s/%s: version %d changes %s, by which commands accepted under version %d "
+		               "are known: their retries would run again; keep it, or give the new "
+		               "identity a new command name",
+		               contracts_dir(contracts), contract->file, contract->version, change,
+		               kept->version);
+	arena_release(&arena);
+	return code == IBID_NOT_FOUND ? IBID_OK : code;
+}
 
 enum ibid_code ledger_keep_contracts(struct store *store, const struct contracts *contracts,
                                      struct env *env, struct ibid_err *err)
@@ -29,7 +73,10 @@ enum ibid_code ledger_keep_contracts(struct store *store, const struct contracts
 		    .text = contract->text,
 		    .at_us = env_wall_us(env),
 		};
-		enum ibid_code code = store->ops->put_contract(store, &row, err);
+		enum ibid_code code = check_identity(store, contracts, contract, err);
+		if (code)
+			return code;
+		code = store->ops->put_contract(store, &row, err);
 		if (code == IBID_CONTRACT)
 			return err_set(err, IBID_CONTRACT,
 			               "%s/%s: version %d of %s was changed after it was put to use; commands "
@@ -106,6 +153,7 @@ enum ibid_code ledger_open(struct store *store, struct contracts *contracts, str
 	                          .env = env,
 	                          .log = log,
 	                          .resolve_us = (int64_t)busy_ms * 1000,
+	                          .pid = getpid(),
 	                          .operations = operations};
 	pthread_mutex_init(&ledger->lock, NULL);
 	code = ledger_keep_contracts(store, contracts, env, err);

@@ -8,6 +8,7 @@
 #include "store/store.h"
 
 #include <pthread.h>
+#include <sys/types.h>
 
 /* One operation and what runs it. */
 struct operation {
@@ -27,6 +28,7 @@ struct ledger {
 	struct env *env;
 	struct log log;
 	int64_t resolve_us;           /* how long an unknown commit is asked about */
+	pid_t pid;                    /* connections do not survive a fork */
 	struct operation *operations; /* in the order of contracts_at */
 	size_t operation_count;
 	pthread_mutex_t lock; /* guards `past` */

@@ -20,9 +20,11 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
 	PAYLOAD_BYTES_MAX = 4 << 20,
+	MISSES_MAX = 3,
 	CANONICAL_GROWTH = 6, /* 1e20 is four bytes and 21 in canonical form */
 };
 _Static_assert((int)PAYLOAD_BYTES_MAX <= (int)JSON_BYTES_MAX,
@@ -48,6 +50,7 @@ struct submission {
 	struct uuid id; /* of a new command; a row that is run again keeps its own */
 	int64_t now_us; /* of the attempt */
 	bool waited;    /* for a twin, once */
+	int misses;     /* uniqueness was hit and nothing found */
 	bool long_way;  /* the short way was tried, and is not for this one */
 
 	/* What the previous attempt ended in and this one has to record; IBID_OK: nothing. */
@@ -55,6 +58,7 @@ struct submission {
 	enum failure_class pending_class;
 	struct outcome outcome; /* in `arena` */
 
+	struct ibid_err lost; /* why the last commit did not report success; code IBID_OK: none */
 	struct ibid_result *result;
 };
 
@@ -360,6 +364,7 @@ static enum ibid_code resolve(struct submission *sub, const struct command_row *
 {
 	struct store *store = sub->ledger->store;
 	struct claim claim = {0};
+	sub->lost = *err;
 	enum ibid_code code = store->ops->resolve(store, &sub->attempt, &sub->identity,
 	                                          sub->ledger->resolve_us, &claim, err);
 	if (code || claim.kind == CLAIM_BUSY) {
@@ -395,6 +400,13 @@ static enum ibid_code commit(struct submission *sub, struct tx **tx, const struc
 		return IBID_OK;
 	case IBID_UNKNOWN: return resolve(sub, told, false, ret, err);
 	case IBID_RETRY: *ret = STEP_COLLIDED; return IBID_OK;
+	case IBID_MISUSE:
+		/* The handler ended the transaction: what it did is committed, or not. Nobody knows, and
+		 * the key must not run again. */
+		outcome.text = err->text;
+		postpone(sub, code, FAILURE_SERVER, &outcome);
+		*ret = STEP_AGAIN;
+		return IBID_OK;
 	case IBID_REJECTED:
 	case IBID_DUPLICATE:
 	case IBID_FAILED:
@@ -416,6 +428,8 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
 	struct command_row row = row_of(sub, previous);
 	bool server = class == FAILURE_SERVER;
 	row.state = sub->contract->final[class] ? COMMAND_REJECTED : COMMAND_FAILED;
+	if (sub->pending == IBID_MISUSE)
+		row.state = COMMAND_UNKNOWN;
 	row.status = server ? 500 : outcome->status;
 	row.reason = server ? "HANDLER_FAILED" : outcome->reason;
 	row.text = outcome->text;
@@ -505,10 +519,12 @@ static enum ibid_code record_duplicate(struct submission *sub, struct tx **tx,
                                        enum step *ret, struct ibid_err *err)
 {
 	const struct contract *contract = sub->contract;
+	bool declared = false;
 	for (size_t i = 0; i < contract->unique_count; i++) {
 		const struct contract_unique *unique = &contract->uniques[i];
 		if (!names_unique(sub->outcome.unique, unique->name))
 			continue;
+		declared = true;
 		work->outcome = (struct outcome){0};
 		enum ibid_code code = run_script(work, sub->operation->finds[i], err);
 		if (code == IBID_FAILED || code == IBID_RETRY)
@@ -527,18 +543,27 @@ static enum ibid_code record_duplicate(struct submission *sub, struct tx **tx,
 		    &sub->attempt, "the same business fact exists already (%s)", unique->name);
 		return record_refusal(sub, tx, previous, FAILURE_BUSINESS, &work->outcome, ret, err);
 	}
-	for (size_t i = 0; i < contract->unique_count; i++) {
-		if (names_unique(sub->outcome.unique, contract->uniques[i].name)) {
-			/* It was there when the handler hit it and is gone now: run the handler again. */
-			(*tx)->store->ops->rollback(tx);
-			sub->pending = IBID_OK;
-			*ret = STEP_COLLIDED;
-			return IBID_OK;
-		}
+	if (declared && ++sub->misses < MISSES_MAX) {
+		/* It was there when the handler hit it and is gone now: run the handler again. */
+		(*tx)->store->ops->rollback(tx);
+		sub->pending = IBID_OK;
+		*ret = STEP_COLLIDED;
+		return IBID_OK;
+	}
+	if (declared) {
+		outcome_fail(
+		    &sub->attempt, &work->outcome,
+		    "unique index %s is violated again and again, and its `find` script returns no "
+		    "row: it must find what the index protects",
+		    sub->outcome.unique);
+		return record_refusal(sub, tx, previous, FAILURE_SERVER, &work->outcome, ret, err);
 	}
 	outcome_fail(&sub->attempt, &work->outcome,
-	             "unique index %s was violated and the contract does not name it under `unique`",
-	             sub->outcome.unique);
+	             "unique index %s was violated and the contract does not name it under `unique`%s",
+	             sub->outcome.unique,
+	             strncmp(sub->outcome.unique, "sqlite_autoindex_", 17) == 0
+	                 ? "; SQLite forgets a table constraint's name: use `create unique index`"
+	                 : "");
 	return record_refusal(sub, tx, previous, FAILURE_SERVER, &work->outcome, ret, err);
 }
 
@@ -771,6 +796,9 @@ static enum ibid_code run(struct submission *sub, struct ibid_err *err)
 		             "deadlock, serialization failure or race");
 		env_sleep_us(env, pause);
 	}
+	if (sub->lost.code)
+		return err_set(err, IBID_IO, "%s; nothing was done: mend that and send the same key again",
+		               sub->lost.text);
 	return err_set(err, IBID_BUSY,
 	               "deadlocks or races kept this command from running; nothing was done: send it "
 	               "again with the same key");
@@ -781,6 +809,9 @@ enum ibid_code ledger_submit(struct ledger *ledger, const struct ibid_command *c
 {
 	struct submission sub = {
 	    .ledger = ledger, .id = uuid_v7(ledger->env), .correlation_id = "", .causation_id = ""};
+	if (ledger->pid != getpid())
+		return err_set(err, IBID_MISUSE,
+		               "opened before a fork: open ibid in each process of its own");
 	enum ibid_code code = prepare(&sub, command, err);
 	if (!code) {
 		sub.result = result_new();

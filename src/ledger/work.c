@@ -7,6 +7,7 @@
 #include "ledger/work.h"
 
 #include "base/canon.h"
+#include "base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -100,6 +101,12 @@ static enum ibid_code work_fail(struct ibid_work *work, enum ibid_code code, con
 	return code;
 }
 
+/* What ends up in rows and answers must be text that any JSON reader takes. */
+static bool text_ok(const char *text, size_t most)
+{
+	return !text || (strlen(text) <= most && utf8_ok(text, strlen(text)));
+}
+
 /* Strict JSON in, canonical JSON out. */
 static enum ibid_code canonical_copy(struct arena *arena, const char *json, size_t size, size_t cap,
                                      const char **ret, size_t *ret_size, struct ibid_err *err)
@@ -178,6 +185,10 @@ enum ibid_code ibid_emit(struct ibid_work *work, const struct ibid_event *given)
 		        event.type);
 		return work_fail(work, IBID_MISUSE, err.text);
 	}
+	if (!text_ok(event.aggregate_type, NAME_BYTES_MAX) ||
+	    !text_ok(event.aggregate_id, KEY_BYTES_MAX))
+		return work_fail(work, IBID_INVALID,
+		                 "an event's aggregate type and id are UTF-8 of at most 128 and 255 bytes");
 	if (work->event_count == EVENTS_MAX)
 		return work_fail(work, IBID_LIMIT, "more than 1000 events in one command");
 	if (event.key && key_check(event.key, &err)) {
@@ -224,7 +235,8 @@ enum ibid_code ibid_duplicate(struct ibid_work *work, const char *unique)
 
 enum ibid_code ibid_fail(struct ibid_work *work, const char *text)
 {
-	return work_fail(work, IBID_FAILED, text ? text : "the handler gave no reason");
+	return work_fail(work, IBID_FAILED,
+	                 text && text_ok(text, TEXT_BYTES_MAX) ? text : "the handler gave no reason");
 }
 
 enum ibid_code work_check_answer(struct arena *arena, struct outcome *outcome)
@@ -236,6 +248,10 @@ enum ibid_code work_check_answer(struct arena *arena, struct outcome *outcome)
 		return outcome_fail(arena, outcome,
 		                    "an answer's status must be 200..399, not %d; to refuse, reject",
 		                    outcome->status);
+	if (!text_ok(outcome->resource_type, NAME_BYTES_MAX) ||
+	    !text_ok(outcome->resource_id, KEY_BYTES_MAX))
+		return outcome_fail(arena, outcome,
+		                    "a resource's type and id are UTF-8 of at most 128 and 255 bytes");
 	if (outcome->body && canonical_copy(arena, outcome->body, outcome->body_size, ANSWER_BYTES_MAX,
 	                                    &outcome->body, &outcome->body_size, &err))
 		return outcome_fail(arena, outcome, "the answer's body is not JSON: %s", err.text);
@@ -250,6 +266,9 @@ enum ibid_code work_check_rejection(struct arena *arena, struct outcome *outcome
 	    strspn(reason, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != size)
 		return outcome_fail(arena, outcome,
 		                    "a rejection needs a reason of A-Z, 0-9 and _, not \"%.80s\"", reason);
+	if (!text_ok(outcome->text, TEXT_BYTES_MAX))
+		return outcome_fail(arena, outcome, "a rejection's text is UTF-8 of at most %d bytes",
+		                    TEXT_BYTES_MAX);
 	if (outcome->status < 400 || outcome->status > 499)
 		return outcome_fail(arena, outcome, "a rejection's status must be 400..499, not %d",
 		                    outcome->status);

@@ -11,6 +11,7 @@ enum {
 	ANSWER_BYTES_MAX = 4 << 20,
 	EVENT_BYTES_MAX = 1 << 20,
 	REASON_BYTES_MAX = 64,
+	TEXT_BYTES_MAX = 2000,
 };
 
 struct ibid_work {

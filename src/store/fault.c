@@ -101,12 +101,11 @@ static enum ibid_code fault_check_schema(struct store *store, int *ret_version,
 	return inner->ops->check_schema(inner, ret_version, err);
 }
 
-static enum ibid_code fault_apply_schema(struct store *store, const char *name, const char *text,
-                                         int64_t now_us, enum schema_state *ret,
-                                         struct ibid_err *err)
+static enum ibid_code fault_apply_schema(struct store *store, const struct schema_file *file,
+                                         enum schema_state *ret, struct ibid_err *err)
 {
 	struct store *inner = fault_of(store)->inner;
-	return inner->ops->apply_schema(inner, name, text, now_us, ret, err);
+	return inner->ops->apply_schema(inner, file, ret, err);
 }
 
 static enum ibid_code fault_check_decimal_column(struct store *store, const char *name,

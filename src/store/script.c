@@ -50,6 +50,7 @@ struct splitter {
 	char words[WORDS_MAX][WORD_BYTES_MAX];
 	size_t word_count;
 	bool words_done;
+	bool leaves_state;
 	struct nesting nesting[NESTING_MAX];
 	size_t depth;
 
@@ -114,8 +115,26 @@ static void note_token(struct splitter *s, int line, bool ends_expression)
 	s->sql_end = s->sql.size;
 }
 
+/* How a statement that is allowed can still change the session for good. What a function of the
+ * user's does inside can't be seen. */
+static bool touches_session(const char *word, size_t size)
+{
+	static const char *const words[] = {
+	    "set_config",           "pg_settings",
+	    "temp",                 "temporary",
+	    "pg_temp",              "pg_advisory_lock",
+	    "pg_try_advisory_lock", "pg_advisory_lock_shared",
+	    "pg_try_advisory_lock_shared",
+	};
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (strlen(words[i]) == size && strncasecmp(words[i], word, size) == 0)
+			return true;
+	return false;
+}
+
 static void note_word(struct splitter *s, const char *word, size_t size)
 {
+	s->leaves_state |= touches_session(word, size);
 	if (s->words_done || s->word_count == WORDS_MAX)
 		return;
 	snprintf(s->words[s->word_count++], WORD_BYTES_MAX, "%.*s", (int)size, word);
@@ -233,6 +252,8 @@ static enum ibid_code end_statement(struct splitter *s)
 	    .line = s->first_line,
 	    .params = arena_array(s->arena, s->used_count, sizeof *item->params),
 	    .param_count = s->used_count,
+	    /* Their bodies may do anything. ON CONFLICT DO is not meant. */
+	    .leaves_state = s->leaves_state || word_is(s, 0, "do") || word_is(s, 0, "call"),
 	};
 	if (!item->sql || !item->params)
 		return err_set(s->err, IBID_NOMEM, "out of memory");
@@ -243,7 +264,7 @@ out:
 	str_clear(&s->sql);
 	s->sql_end = s->used_count = s->word_count = 0;
 	s->first_line = 0;
-	s->words_done = s->ends_expression = s->after_array = false;
+	s->words_done = s->ends_expression = s->after_array = s->leaves_state = false;
 	return IBID_OK;
 }
 

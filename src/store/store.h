@@ -192,6 +192,13 @@ struct command_filter {
 enum finding_level { FINDING_OK, FINDING_WARN, FINDING_REFUSE };
 typedef void finding_fn(void *user, enum finding_level level, const char *what, const char *advice);
 
+struct schema_file {
+	const char *name, *text;
+	const char *const *decimals; /* parameters that get decimals */
+	size_t decimal_count;
+	int64_t now_us;
+};
+
 enum schema_state { SCHEMA_APPLIED, SCHEMA_ALREADY, SCHEMA_CHANGED };
 
 struct store_ops {
@@ -211,19 +218,20 @@ struct store_ops {
 	 * store without any schema is IBID_SCHEMA with *ret_version 0. */
 	enum ibid_code (*check_schema)(struct store *, int *ret_version, struct ibid_err *);
 
-	/* Run the user's schema file once per `name`, in one transaction with the note that it ran. */
-	enum ibid_code (*apply_schema)(struct store *, const char *name, const char *text,
-	                               int64_t now_us, enum schema_state *ret, struct ibid_err *);
+	/* Run the user's schema file once per name, in one transaction with the note that it ran. A
+	 * column whose name is in `decimals` must hold a decimal exactly: IBID_CONTRACT names one that
+	 * would round (SQLite: any affinity but text; PostgreSQL: float), and nothing of the file
+	 * remains. */
+	enum ibid_code (*apply_schema)(struct store *, const struct schema_file *,
+	                               enum schema_state *ret, struct ibid_err *);
 
-	/* A column of the user's tables with this name, which gets a decimal's value, must hold it
-	 * exactly: IBID_CONTRACT names one that would round (SQLite: any affinity but text; PostgreSQL:
-	 * float). */
+	/* The same check for tables that came another way. */
 	enum ibid_code (*check_decimal_column)(struct store *, const char *name, struct ibid_err *);
 
 	/* Keep a contract. Kept already with the same digest: success. With another: IBID_CONTRACT. */
 	enum ibid_code (*put_contract)(struct store *, const struct contract_row *, struct ibid_err *);
 
-	/* IBID_NOT_FOUND when it was never kept. */
+	/* Version 0 asks for the newest. IBID_NOT_FOUND when it was never kept. */
 	enum ibid_code (*get_contract)(struct store *, struct arena *, const char *kind,
 	                               const char *name, int version, struct contract_row *ret,
 	                               struct ibid_err *);

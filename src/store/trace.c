@@ -68,12 +68,11 @@ static enum ibid_code trace_check_schema(struct store *store, int *ret_version,
 	return TRACED(trace, check_schema, trace->inner, ret_version, err);
 }
 
-static enum ibid_code trace_apply_schema(struct store *store, const char *name, const char *text,
-                                         int64_t now_us, enum schema_state *ret,
-                                         struct ibid_err *err)
+static enum ibid_code trace_apply_schema(struct store *store, const struct schema_file *file,
+                                         enum schema_state *ret, struct ibid_err *err)
 {
 	struct trace *trace = trace_of(store);
-	return TRACED(trace, apply_schema, trace->inner, name, text, now_us, ret, err);
+	return TRACED(trace, apply_schema, trace->inner, file, ret, err);
 }
 
 static enum ibid_code trace_check_decimal_column(struct store *store, const char *name,

@@ -1030,7 +1030,7 @@ class Sqlite(StoreCases, Case):
             self.assertIn(answer.code, (0, 7), answer)
             if answer.code == 7:
                 full += 1
-                self.assertRegex(answer.err, r"\Aibid: .*(?s:.*)same key")
+                self.assertRegex(answer.err, r"\Aibid: (?s:.*)(full|no space)(?s:.*)same key")
                 self.assertEqual("", answer.out)
                 if full == 3:
                     break

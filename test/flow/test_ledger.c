@@ -774,6 +774,164 @@ static void a_contract_changed_without_a_new_version_is_refused(void **state) /*
 	assert_non_null(strstr(err.text, "version: 2"));
 }
 
+/* ---- What a retry must never meet ---------------------------------------------------------- */
+
+static void a_version_that_knows_commands_by_another_identity_is_refused(void **state) /* A01 A03 */
+{
+	(void)state;
+	static const char *const changes[][3] = {
+	    {"key.scope", "handler:", "key: { scope: [client, actor] }\nhandler:"},
+	    {"key.from", "handler:", "key: { from: [/reference], scope: [client] }\nhandler:"},
+	};
+	bed_expect(ibid, "pay", "k-1", "{\"reference\":\"r\",\"amount\":1}", "executed 201");
+	for (size_t i = 0; i < 2; i++) {
+		struct ibid *next = NULL;
+		struct ibid_err err = {0};
+		bed_replace(&bed, "pay.yaml", "version: 1", "version: 2");
+		bed_replace(&bed, "pay.yaml", changes[i][1], changes[i][2]);
+		assert_int_equal(
+		    ibid_open(IBID_OPTIONS(.store = bed.url, .contracts = bed.contracts), &next, &err),
+		    IBID_CONTRACT);
+		assert_non_null(strstr(err.text, changes[i][0]));
+		assert_non_null(strstr(err.text, "new command name"));
+		bed_replace(&bed, "pay.yaml", changes[i][2], changes[i][1]);
+		bed_replace(&bed, "pay.yaml", "version: 2", "version: 1");
+	}
+	assert_rows(1, 1, 1, 1);
+}
+
+static enum ibid_code end_the_transaction(struct ibid_work *work, void *user)
+{
+	int *calls = user;
+	PGconn *conn = ibid_work_postgres(work);
+	++*calls;
+	add_effect(work);
+	if (conn) {
+		PQclear(PQexec(conn, "commit"));
+		PQclear(PQexec(conn, "begin"));
+	} else {
+		assert_int_equal(sqlite3_exec(ibid_work_sqlite(work), "commit", NULL, NULL, NULL),
+		                 SQLITE_AUTH);
+	}
+	return ibid_answer(work, 201, NULL);
+}
+
+/* SQLite refuses it; PostgreSQL can only notice, and then nobody knows what was committed. */
+static void a_handler_can_not_end_the_transaction_and_be_run_again(void **state) /* B02 */
+{
+	(void)state;
+	int calls = 0;
+	bool lite = bed.kind == BED_SQLITE;
+	assert_int_equal(ibid_handle(ibid, "call", end_the_transaction, &calls, NULL), IBID_OK);
+	bed_expect(ibid, "call", "k", "{}", lite ? "executed 201" : "unknown 500");
+	bed_expect(ibid, "call", "k", "{}", lite ? "replayed executed 201" : "unknown 500");
+	assert_int_equal(calls, 1);
+	assert_int_equal(rows("effect"), 1);
+}
+
+static enum ibid_code speak_badly(struct ibid_work *work, void *user)
+{
+	switch (*(int *)user) {
+	case 0: return ibid_reject(work, "NO", 422, "\xff\xfe");
+	case 1: ibid_resource(work, "thing", "\xff"); return ibid_answer(work, 200, NULL);
+	case 2:
+		ibid_emit(work, IBID_EVENT(.aggregate_type = "t", .aggregate_id = "\xff", .type = "Called",
+		                           .payload = "{}"));
+		return ibid_answer(work, 200, NULL);
+	default: return ibid_fail(work, "\xff");
+	}
+}
+
+static void texts_that_are_not_utf_8_fail_the_command(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		char key[16];
+		snprintf(key, sizeof key, "k-%d", i);
+		assert_int_equal(ibid_handle(ibid, "call", speak_badly, &i, NULL), IBID_OK);
+		struct ibid_result *result = bed_submit(ibid, "call", key, "{}");
+		assert_string_equal(bed_say(result), "failed 500");
+		char *canonical = NULL;
+		size_t size;
+		assert_int_equal(ibid_canonical(ibid_result_body(result), ibid_result_body_size(result),
+		                                &canonical, &size, NULL),
+		                 IBID_OK);
+		ibid_free(canonical);
+		ibid_result_free(result);
+	}
+}
+
+static void a_find_script_that_finds_nothing_fails_and_does_not_go_round(void **state) /* B09 */
+{
+	(void)state;
+	bed_write(&bed, "pay-find.sql", "select 200 as status where 1 = 0");
+	struct ibid *own = bed_ibid(&bed, NULL);
+	bed_expect(own, "pay", "k-1", "{\"reference\":\"r\",\"amount\":1}", "executed 201");
+	struct ibid_result *result = bed_submit(own, "pay", "k-2",
+	                                        "{\"reference\":\"r\",\"amount\":1}");
+	assert_string_equal(bed_say(result), "failed 500");
+	assert_non_null(strstr(ibid_result_text(result), "payment_reference"));
+	assert_non_null(strstr(ibid_result_text(result), "find"));
+	ibid_result_free(result);
+	ibid_close(own);
+}
+
+static void a_handle_from_before_a_fork_is_refused(void **state)
+{
+	(void)state;
+	bed_expect(ibid, "pay", "k-1", "{\"reference\":\"r\",\"amount\":1}", "executed 201");
+	pid_t child = fork();
+	if (child == 0) {
+		struct ibid_result *result = NULL;
+		_exit(
+		    ibid_submit(ibid,
+		                IBID_COMMAND(.tenant = "t", .client = "c", .operation = "pay", .key = "k-1",
+		                             .payload = "{\"reference\":\"r\",\"amount\":1}"),
+		                &result, NULL) == IBID_MISUSE
+		        ? 0
+		        : 1);
+	}
+	int status;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	bed_expect(ibid, "pay", "k-1", "{\"reference\":\"r\",\"amount\":1}", "replayed executed 201");
+}
+
+static void init_refuses_a_column_that_would_round_money_and_leaves_nothing(void **state)
+{
+	(void)state;
+	struct bed fresh;
+	struct ibid_err err = {0};
+	const char *schema = bed.kind == BED_SQLITE ? "schema.sqlite.sql" : "schema.postgres.sql";
+	bed_open_empty(&fresh, FIXTURE);
+	if (bed.kind == BED_SQLITE)
+		bed_replace(&fresh, schema, "amount text not null,\n  primary key (tenant, id)\n) strict",
+		            "amount numeric not null,\n  primary key (tenant, id)\n)");
+	else
+		bed_replace(&fresh, schema, "amount numeric not null", "amount double precision not null");
+	assert_int_equal(
+	    ibid_init(IBID_OPTIONS(.store = fresh.url, .contracts = fresh.contracts), &err),
+	    IBID_CONTRACT);
+	assert_non_null(strstr(err.text, "would round"));
+	/* Mended as the message says, it works. */
+	if (bed.kind == BED_SQLITE)
+		bed_replace(&fresh, schema, "amount numeric not null", "amount text not null");
+	else
+		bed_replace(&fresh, schema, "amount double precision not null", "amount numeric not null");
+	bed_init(&fresh);
+	bed_close(&fresh);
+}
+
+static void init_reads_the_scripts(void **state)
+{
+	(void)state;
+	struct ibid_err err = {0};
+	bed_write(&bed, "pay-find.sql", "select 200 as status, :nobody as resource_id");
+	assert_int_equal(ibid_init(IBID_OPTIONS(.store = bed.url, .contracts = bed.contracts), &err),
+	                 IBID_CONTRACT);
+	assert_non_null(strstr(err.text, "pay-find.sql:1"));
+}
+
 /* ---- Concurrency ---------------------------------------------------------------------------- */
 
 enum { TWINS = 20, ROUNDS = 10 };
@@ -983,6 +1141,13 @@ int main(int argc, char **argv)
 	    TEST(an_event_key_is_used_once_per_tenant),
 	    TEST(a_retry_after_a_contract_change_is_compared_under_its_own_version),
 	    TEST(a_contract_changed_without_a_new_version_is_refused),
+	    TEST(a_version_that_knows_commands_by_another_identity_is_refused),
+	    TEST(a_handler_can_not_end_the_transaction_and_be_run_again),
+	    TEST(texts_that_are_not_utf_8_fail_the_command),
+	    TEST(a_find_script_that_finds_nothing_fails_and_does_not_go_round),
+	    TEST(a_handle_from_before_a_fork_is_refused),
+	    TEST(init_refuses_a_column_that_would_round_money_and_leaves_nothing),
+	    TEST(init_reads_the_scripts),
 	    TEST(twenty_identical_requests_at_once_have_one_effect),
 	    TEST(a_twin_may_wait_for_the_first_and_gets_its_answer),
 	    TEST(four_processes_with_the_same_keys_have_one_effect_each),

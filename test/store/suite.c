@@ -98,7 +98,10 @@ static int open_ready(void **state)
 	open_empty(state);
 	struct bed *bed = bed_of(state);
 	check(bed, bed->ops->migrate(bed->store, &from, &to, &bed->err));
-	check(bed, bed->ops->apply_schema(bed->store, "suite", backend->sql[SUITE_TABLES], now_us,
+	check(bed, bed->ops->apply_schema(bed->store,
+	                                  &(struct schema_file){.name = "suite",
+	                                                        .text = backend->sql[SUITE_TABLES],
+	                                                        .now_us = now_us},
 	                                  &schema, &bed->err));
 	return 0;
 }
@@ -473,13 +476,22 @@ static void schema_file_runs_once_and_a_changed_one_is_told(void **state)
 	struct bed *bed = bed_of(state);
 	const char *sql = backend->sql[SUITE_TABLES];
 	enum schema_state schema = SCHEMA_APPLIED;
-	check(bed, bed->ops->apply_schema(bed->store, "suite", sql, now_us, &schema, &bed->err));
-	assert_int_equal(schema, SCHEMA_ALREADY);
 	check(bed,
-	      bed->ops->apply_schema(bed->store, "suite", "select 1;", now_us, &schema, &bed->err));
+	      bed->ops->apply_schema(
+	          bed->store, &(struct schema_file){.name = "suite", .text = sql, .now_us = now_us},
+	          &schema, &bed->err));
+	assert_int_equal(schema, SCHEMA_ALREADY);
+	check(bed, bed->ops->apply_schema(
+	               bed->store,
+	               &(struct schema_file){.name = "suite", .text = "select 1;", .now_us = now_us},
+	               &schema, &bed->err));
 	assert_int_equal(schema, SCHEMA_CHANGED);
-	check(bed, bed->ops->apply_schema(bed->store, "other", "create table other (id text);\n",
-	                                  now_us, &schema, &bed->err));
+	check(bed,
+	      bed->ops->apply_schema(bed->store,
+	                             &(struct schema_file){.name = "other",
+	                                                   .text = "create table other (id text);\n",
+	                                                   .now_us = now_us},
+	                             &schema, &bed->err));
 	assert_int_equal(schema, SCHEMA_APPLIED);
 	assert_int_equal(backend->number("select count(*) from other"), 0);
 }
@@ -488,13 +500,19 @@ static void schema_file_that_fails_leaves_nothing_and_may_run_again(void **state
 {
 	struct bed *bed = bed_of(state);
 	enum schema_state schema = SCHEMA_ALREADY;
-	assert_int_not_equal(bed->ops->apply_schema(bed->store, "half.sql",
-	                                            backend->sql[SUITE_TABLES_BROKEN], now_us, &schema,
-	                                            &bed->err),
-	                     IBID_OK);
+	assert_int_not_equal(
+	    bed->ops->apply_schema(bed->store,
+	                           &(struct schema_file){.name = "half.sql",
+	                                                 .text = backend->sql[SUITE_TABLES_BROKEN],
+	                                                 .now_us = now_us},
+	                           &schema, &bed->err),
+	    IBID_OK);
 	assert_int_equal(schema, SCHEMA_ALREADY);
-	check(bed, bed->ops->apply_schema(bed->store, "half.sql", "create table half (id text);",
-	                                  now_us, &schema, &bed->err));
+	check(bed, bed->ops->apply_schema(bed->store,
+	                                  &(struct schema_file){.name = "half.sql",
+	                                                        .text = "create table half (id text);",
+	                                                        .now_us = now_us},
+	                                  &schema, &bed->err));
 	assert_int_equal(schema, SCHEMA_APPLIED);
 }
 

@@ -1099,15 +1099,11 @@ static void a_schema_file_that_commits_is_noticed_and_not_noted(void **state)
 	enum schema_state applied;
 	struct store *store = fixture_fresh();
 	(void)state;
-	assert_int_equal(store->ops->apply_schema(store, "s.sql",
-	                                          "create table a (x int); commit; begin;", 1, &applied,
-	                                          &err),
+	assert_int_equal(store->ops->apply_schema(store, &(struct schema_file){.name = "s.sql", .text = "create table a (x int); commit; begin;", .now_us = 1}, &applied, &err),
 	                 IBID_CONTRACT);
 	assert_non_null(strstr(err.text, "must not begin or end"));
 	assert_int_equal(fixture_number("select count(*) from ibid.schema_file"), 0);
-	assert_int_equal(store->ops->apply_schema(store, "t.sql",
-	                                          "create table b (x int);\n\ncreate tabel c;", 1,
-	                                          &applied, &err),
+	assert_int_equal(store->ops->apply_schema(store, &(struct schema_file){.name = "t.sql", .text = "create table b (x int);\n\ncreate tabel c;", .now_us = 1}, &applied, &err),
 	                 IBID_CONTRACT);
 	assert_string_equal(err.text, "t.sql:3: syntax error at or near \"tabel\"");
 	store_close(store);

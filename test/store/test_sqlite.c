@@ -386,7 +386,9 @@ static struct store *ready(void)
 	struct ibid_err err = {.code = IBID_OK};
 	struct store *store = fresh();
 	if (store->ops->migrate(store, &from, &to, &err) ||
-	    store->ops->apply_schema(store, "suite", sql[SUITE_TABLES], 1, &schema, &err))
+	    store->ops->apply_schema(
+	        store, &(struct schema_file){.name = "suite", .text = sql[SUITE_TABLES], .now_us = 1},
+	        &schema, &err))
 		fail_msg("%s", err.text);
 	return store;
 }
@@ -675,7 +677,7 @@ static void wrong_decimals_fail_with_a_reason(void **state)
 	    {"select 200 as status, decimal_sum(x'31') as body;", "decimal_sum"},
 	    {"select 200 as status, decimal_mul('1e30', '1e30') as body;", "digits"},
 	    {"select 200 as status, 0.5 as body;", "body"},
-	    {"select '200' as status;", "integer"},
+	    {"select '200' as status;", "status is not a number"},
 	};
 	struct arena arena = {0};
 	struct outcome outcome;
@@ -825,6 +827,231 @@ static void lent_handle_can_not_end_the_transaction(void **state) /* I1 */
 	arena_release(&arena);
 }
 
+static void assert_fails(struct store *store, const char *text, const char *expected)
+{
+	struct arena arena = {0};
+	struct outcome outcome;
+	enum ibid_code code = run_text(store, 1, text, &outcome, &arena);
+	if (code != IBID_FAILED || !outcome.text || !strstr(outcome.text, expected))
+		fail_msg("%s: %s: %s", text, ibid_code_name(code), outcome.text ? outcome.text : "");
+	arena_release(&arena);
+}
+
+static void status_that_is_no_small_integer_fails(void **state)
+{
+	static const char *const wrong[] = {
+	    "4294967497", /* 201 in its low 32 bits */
+	    "-4294967095", "2147483648", "9223372036854775807", "201.0",
+	    "'201x'",      "x'323031'",  "9223372036854775808", /* a REAL */
+	    "null",
+	};
+	char text[128];
+	(void)state;
+	struct store *store = ready();
+	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+		snprintf(text, sizeof text, "select %s as status;", wrong[i]);
+		assert_fails(store, text, "the answer's status is not a number");
+	}
+	store_close(store);
+}
+
+static void temporary_objects_are_refused(void **state)
+{
+	static const char *const refused[] = {
+	    "create temp table payment as select * from main.payment",
+	    "create table temp.payment (id text)",
+	    "create temp table if not exists scratch (id text)",
+	    "create temp view payment as select 1 as id",
+	    "create temp trigger sly after insert on main.payment begin select 1; end",
+	    "create virtual table temp.payment using fts5(id)",
+	    "create virtual table temp.payment using rtree(id, a, b)",
+	    "drop table temp.sqlite_temp_schema",
+	};
+	struct arena arena = {0};
+	struct outcome outcome;
+	struct ibid_err err;
+	enum schema_state schema;
+	char text[160];
+	(void)state;
+	struct store *store = ready();
+	for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+		snprintf(text, sizeof text, "%s; select 200 as status;", refused[i]);
+		enum ibid_code code = run_text(store, 1, text, &outcome, &arena);
+		if (code != IBID_FAILED)
+			fail_msg("%s: %s", refused[i], ibid_code_name(code));
+		struct tx *tx = claim_free(store, "lent", 2);
+		sqlite3 *db = store->ops->lend(tx, true);
+		if (sqlite3_exec(db, refused[i], NULL, NULL, NULL) == SQLITE_OK)
+			fail_msg("a callback can: %s", refused[i]);
+		store->ops->lend(tx, false);
+		store->ops->rollback(&tx);
+	}
+	assert_fails(store, refused[0], "temporary");
+	struct schema_file temp = {.name = "temp", .text = refused[0], .now_us = 1};
+	assert_int_equal(store->ops->apply_schema(store, &temp, &schema, &err), IBID_CONTRACT);
+	assert_non_null(strstr(err.text, "temporary"));
+	/* The real table is what the next command sees, and altering it is no temporary matter. */
+	assert_int_equal(
+	    run_text(store, 3, "insert into payment (id, tenant) values ('a', 't');", &outcome, &arena),
+	    IBID_OK);
+	assert_int_equal(number("select count(*) from payment"), 1);
+	struct schema_file alter = {.name = "alter",
+	                            .text = "alter table child rename to kid;\n"
+	                                    "alter table kid rename column payment to parent;\n"
+	                                    "alter table kid add column x text;\n"
+	                                    "alter table kid drop column x;\n"
+	                                    "drop table kid;\n",
+	                            .now_us = 1};
+	if (store->ops->apply_schema(store, &alter, &schema, &err))
+		fail_msg("%s", err.text);
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void evidence_can_not_be_replaced(void **state) /* I3 */
+{
+	static const char *const refused[] = {
+	    "insert or replace into ibid_audit select tenant, id, command_id, operation, 'forged', "
+	    "outcome, contract_version, client, actor, resource_type, resource_id, correlation_id, "
+	    "causation_id, fingerprint, at_us from ibid_audit",
+	    "replace into ibid_event select seq, '00000000-0000-0000-0000-000000000000', "
+	    "aggregatetype, aggregateid, type, '\"forged\"', tenant, version, key, command_id, "
+	    "ordinal, correlation_id, causation_id, topic, partition_key, headers, created_us "
+	    "from ibid_event",
+	    "replace into ibid_event select null, id, aggregatetype, aggregateid, type, "
+	    "'\"forged\"', tenant, version, key, command_id, ordinal, correlation_id, causation_id, "
+	    "topic, partition_key, headers, created_us from ibid_event",
+	    /* What NEW.seq is before SQLite has chosen one: it must not be taken. */
+	    "insert into ibid_event select -1, 'ffffffff-0000-0000-0000-000000000000', aggregatetype, "
+	    "aggregateid, type, payload, tenant, version, key, command_id, ordinal, correlation_id, "
+	    "causation_id, topic, partition_key, headers, created_us from ibid_event",
+	};
+	struct arena arena = {0};
+	struct outcome outcome;
+	struct ibid_err err;
+	(void)state;
+	struct store *store = ready();
+	struct tx *tx = claim_free(store, "k-1", 1);
+	assert_int_equal(complete(&tx, "k-1", 1, 10, &err), IBID_OK);
+	for (unsigned n = 2; n < 4; n++) {
+		char text[160];
+		snprintf(text, sizeof text,
+		         "select ibid_emit('payment', 'p', 'PaymentCreated', '{}'); "
+		         "select 200 as status, %u as resource_id;",
+		         n);
+		assert_int_equal(run_text(store, n, text, &outcome, &arena), IBID_OK);
+	}
+	for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+		if (exec(refused[i]))
+			fail_msg("not refused: %s", refused[i]);
+	store_close(store);
+	assert_int_equal(number("select count(*) from ibid_audit where fact = 'paid'"), 1);
+	assert_int_equal(number("select count(*) from ibid_event where payload = '{}'"), 2);
+	assert_int_equal(number("select min(seq) from ibid_event"), 1);
+	arena_release(&arena);
+}
+
+static void lent_handle_can_not_write_the_ledger(void **state) /* I3 */
+{
+	static const char *const refused[] = {
+	    "insert into ibid_fence (one, count) values (1, 1)",
+	    "update ibid_aggregate set version = 7",
+	    "delete from ibid_command",
+	    "replace into ibid_schema (version, name, at_us) values (99, 'x', 0)",
+	    "drop trigger ibid_audit_is_never_edited",
+	    "drop table ibid_audit",
+	    "alter table ibid_audit add column x text",
+	    "create trigger sly after insert on ibid_event begin select 1; end",
+	    "create table ibid_mine (id text)",
+	};
+	struct arena arena = {0};
+	struct outcome outcome;
+	struct ibid_err err;
+	struct event_row event = {.tenant = "acme",
+	                          .command_id = make_id(1),
+	                          .ordinal = 1,
+	                          .aggregate_type = "payment",
+	                          .aggregate_id = "p",
+	                          .type = "PaymentCreated",
+	                          .payload = "{}",
+	                          .at_us = 1};
+	(void)state;
+	struct store *store = ready();
+	struct tx *tx = claim_free(store, "k-1", 1);
+	sqlite3 *db = store->ops->lend(tx, true);
+	for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+		if (sqlite3_exec(db, refused[i], NULL, NULL, NULL) != SQLITE_AUTH)
+			fail_msg("not refused: %s", refused[i]);
+	/* What a callback may: look, nest, write its own tables, emit. */
+	assert_int_equal(sqlite3_exec(db,
+	                              "select count(*) from ibid_event; savepoint ibid_s;"
+	                              "insert into payment (id, tenant) values ('a', 't');"
+	                              "release ibid_s; pragma table_info(payment)",
+	                              NULL, NULL, NULL),
+	                 SQLITE_OK);
+	if (store->ops->put_event(tx, &event, &err))
+		fail_msg("%s", err.text);
+	store->ops->lend(tx, false);
+	assert_int_equal(store->ops->commit(&tx, &arena, &outcome, &err), IBID_OK);
+	assert_int_equal(number("select count(*) from ibid_event"), 1);
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void texts_that_are_not_utf8_are_refused(void **state)
+{
+	static const char *const wrong[] = {
+	    "select ibid_emit(cast(x'fffe' as text), 'p', 'PaymentCreated', '{}');",
+	    "select ibid_emit('payment', cast(x'70c0' as text), 'PaymentCreated', '{}');",
+	    "select ibid_emit('payment', 'p', cast(x'eda080' as text), '{}');",
+	    "select ibid_emit('payment', 'p', 'PaymentCreated', cast(x'22ff22' as text));",
+	    "select ibid_emit('payment', 'p', 'PaymentCreated', '{}', 0, cast(x'f5' as text));",
+	    "select ibid_emit('payment', 'p' || char(0) || 'q', 'PaymentCreated', '{}');",
+	    "select ibid_reject('NO', 422, cast(x'fffe' as text));",
+	    "select ibid_reject(cast(x'4e00ff' as text), 422, 'x');",
+	};
+	(void)state;
+	struct store *store = ready();
+	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+		assert_fails(store, wrong[i], "UTF-8");
+	assert_int_equal(number("select count(*) from ibid_event"), 0);
+	store_close(store);
+}
+
+static void emitted_texts_have_limits(void **state)
+{
+	/* replace(hex(zeroblob(n)), '00', x) is x, n times. */
+	static const struct {
+		const char *sql, *text; /* NULL: still fine */
+	} cases[] = {
+	    {"ibid_emit(replace(hex(zeroblob(256)), '00', 'a'), 'p', 'PaymentCreated', '{}')", "255"},
+	    {"ibid_emit('payment', replace(hex(zeroblob(128)), '00', 'ä'), 'PaymentCreated', '{}')",
+	     "255"},
+	    {"ibid_emit('payment', 'p', 'PaymentCreated', '{}', 0, hex(zeroblob(128)))", "255"},
+	    {"ibid_emit('payment', 'p', 'PaymentCreated', '\"' || hex(zeroblob(524288)) || '\"')",
+	     "1048576"},
+	    {"ibid_emit(replace(hex(zeroblob(255)), '00', 'a'), replace(hex(zeroblob(255)), '00', 'b'),"
+	     " 'PaymentCreated', '\"' || hex(zeroblob(524287)) || '\"', 1,"
+	     " replace(hex(zeroblob(255)), '00', 'c'))",
+	     NULL},
+	};
+	struct arena arena = {0};
+	struct outcome outcome;
+	char text[512];
+	(void)state;
+	struct store *store = ready();
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		snprintf(text, sizeof text, "select %s; select 200 as status;", cases[i].sql);
+		if (cases[i].text)
+			assert_fails(store, text, cases[i].text);
+		else if (run_text(store, 1, text, &outcome, &arena))
+			fail_msg("%s: %s", text, outcome.text);
+	}
+	assert_int_equal(number("select length(payload) from ibid_event"), 1048576);
+	store_close(store);
+	arena_release(&arena);
+}
+
 static void callback_that_loses_the_transaction_commits_nothing(void **state) /* I1 */
 {
 	struct ibid_err err;
@@ -857,13 +1084,21 @@ static void schema_file_says_where_it_is_wrong(void **state)
 	struct ibid_err err;
 	(void)state;
 	struct store *store = ready();
-	assert_int_equal(store->ops->apply_schema(store, "schema.sqlite.sql", sql[SUITE_TABLES_BROKEN],
-	                                          1, &schema, &err),
-	                 IBID_CONTRACT);
+	assert_int_equal(
+	    store->ops->apply_schema(store,
+	                             &(struct schema_file){.name = "schema.sqlite.sql",
+	                                                   .text = sql[SUITE_TABLES_BROKEN],
+	                                                   .now_us = 1},
+	                             &schema, &err),
+	    IBID_CONTRACT);
 	assert_non_null(strstr(err.text, "schema.sqlite.sql:3: "));
-	assert_int_equal(store->ops->apply_schema(store, "s.sql", "create table x (id text);\ncommit;",
-	                                          1, &schema, &err),
-	                 IBID_CONTRACT);
+	assert_int_equal(
+	    store->ops->apply_schema(store,
+	                             &(struct schema_file){.name = "s.sql",
+	                                                   .text = "create table x (id text);\ncommit;",
+	                                                   .now_us = 1},
+	                             &schema, &err),
+	    IBID_CONTRACT);
 	assert_non_null(strstr(err.text, "s.sql:2: transaction control"));
 	assert_int_equal(number("select count(*) from sqlite_schema where name in ('x', 'half')"), 0);
 	store_close(store);
@@ -1178,6 +1413,12 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(scripts_can_not_end_the_transaction_or_touch_the_ledger),
 	    cmocka_unit_test(indexes_that_sqlite_describes_by_columns_are_named),
 	    cmocka_unit_test(lent_handle_can_not_end_the_transaction),
+	    cmocka_unit_test(status_that_is_no_small_integer_fails),
+	    cmocka_unit_test(temporary_objects_are_refused),
+	    cmocka_unit_test(evidence_can_not_be_replaced),
+	    cmocka_unit_test(lent_handle_can_not_write_the_ledger),
+	    cmocka_unit_test(texts_that_are_not_utf8_are_refused),
+	    cmocka_unit_test(emitted_texts_have_limits),
 	    cmocka_unit_test(callback_that_loses_the_transaction_commits_nothing),
 	    cmocka_unit_test(schema_file_says_where_it_is_wrong),
 	    cmocka_unit_test(processes_migrate_at_once_and_all_succeed),

@@ -48,7 +48,7 @@ enum ibid_code pg_get_contract(struct store *base, struct arena *arena, const ch
 	struct contract_row row = {
 	    .kind = arena_strdup(arena, kind),
 	    .name = arena_strdup(arena, name),
-	    .version = version,
+	    .version = (int)pg_cell_int(call.result, 0, 3),
 	    .digest = pg_cell_hash(call.result, 0, 0),
 	    .text = pg_cell_text(arena, call.result, 0, 1),
 	    .at_us = pg_cell_int(call.result, 0, 2),

@@ -16,7 +16,8 @@ enum doctor_column {
 	DOCTOR_FULL_PAGES,
 	DOCTOR_RECOVERY,
 	DOCTOR_CONNECTIONS,
-	DOCTOR_CLOCK
+	DOCTOR_CLOCK,
+	DOCTOR_ENCODING
 };
 
 struct patient {
@@ -48,6 +49,16 @@ static void check_server(const struct patient *p)
 	tell(p, standby, FINDING_REFUSE,
 	     standby ? "the server is in recovery" : "the server is the primary",
 	     "connect to the primary; with several hosts in the URL ibid looks for it itself");
+}
+
+static bool check_encoding(const struct patient *p)
+{
+	char what[96];
+	const char *encoding = PQgetvalue(p->facts, 0, DOCTOR_ENCODING);
+	bool wrong = strcmp(encoding, "UTF8") != 0;
+	snprintf(what, sizeof what, "encoding %s", encoding);
+	tell(p, wrong, FINDING_REFUSE, what, "ibid needs UTF8: create another database with it");
+	return !wrong;
 }
 
 static void check_durability(const struct patient *p)
@@ -136,7 +147,8 @@ enum ibid_code pg_doctor(struct store *base, finding_fn *fn, void *user, struct 
 	check_durability(&p);
 	check_connections(&p);
 	check_clock(&p);
-	code = check_schema(&p, err);
+	if (check_encoding(&p)) /* in another one there is no schema of ours to look at */
+		code = check_schema(&p, err);
 out:
 	pg_release(&call, 1);
 	return code;

@@ -17,14 +17,16 @@ static const struct {
     {"08", IBID_UNAVAILABLE},  /* connection exceptions */
     {"0A000", IBID_RETRY},     /* a cached plan outlived a change of its tables; see cached_plan */
     {"23505", IBID_DUPLICATE}, /* unique violation */
-    {"25006", IBID_UNAVAILABLE}, /* read-only: not the primary */
+    {"23P01", IBID_DUPLICATE}, /* exclusion violation */
+    {"25006", IBID_UNAVAILABLE}, /* read-only: see explain */
     {"25P03", IBID_UNAVAILABLE}, /* idle in transaction for too long */
-    {"26000", IBID_RETRY},       /* the prepared statement is gone: another server behind a proxy */
+    {"26000", IBID_UNAVAILABLE}, /* no such prepared statement: see changed_statements */
     {"28", IBID_DENIED},         /* authorization */
     {"3D000", IBID_NOT_FOUND},   /* no such database */
     {"40001", IBID_RETRY},       /* serialization failure */
     {"40P01", IBID_RETRY},       /* deadlock */
     {"42501", IBID_DENIED},      /* privileges */
+    {"42P05", IBID_UNAVAILABLE}, /* such a prepared statement exists: see changed_statements */
     {"53", IBID_UNAVAILABLE},    /* out of resources, too many connections */
     {"53100", IBID_FULL},        /* disk full */
     {"54", IBID_LIMIT},          /* a limit of the server, such as the size of an index entry */
@@ -116,6 +118,13 @@ static bool is_cached_plan(const PGresult *result)
 	return strcmp(field(result, PG_DIAG_SOURCE_FUNCTION), "RevalidateCachedQuery") == 0;
 }
 
+/* Another server behind a proxy, which lacks our statements or has those of somebody else; or a
+ * handler meddled. */
+static bool changed_statements(const PGresult *result)
+{
+	return is_state(result, "26000") || is_state(result, "42P05");
+}
+
 static bool in_our_schema(const PGresult *result)
 {
 	return strcmp(field(result, PG_DIAG_SCHEMA_NAME), "ibid") == 0;
@@ -128,7 +137,7 @@ static enum ibid_code common_code(struct pg_conn *conn, const PGresult *result)
 	if (is_state(result, "0A000") && !is_cached_plan(result))
 		return IBID_OK;
 	/* What this connection believes about its statements is no longer true. */
-	if (is_state(result, "0A000") || is_state(result, "26000"))
+	if (is_state(result, "0A000") || changed_statements(result))
 		conn->broken = true;
 	if (code == IBID_DUPLICATE && in_our_schema(result))
 		code = strcmp(field(result, PG_DIAG_CONSTRAINT_NAME), "command_pkey") == 0 ? IBID_RETRY
@@ -145,6 +154,20 @@ static enum ibid_code own_code(const PGresult *result)
 	return strncmp(sqlstate, "22", 2) == 0 ? IBID_INVALID : IBID_INTERNAL;
 }
 
+static void explain(const PGresult *result, enum ibid_code code, struct ibid_err *err)
+{
+	if (changed_statements(result)) {
+		err_set(err, code,
+		        "prepared statements were changed under this connection: behind a "
+		        "transaction-pooling proxy add statements=unnamed to the store's URL");
+		return;
+	}
+	say(err, code, result);
+	if (is_state(result, "25006"))
+		err_prefix(err, "the server refuses to write: a standby, or "
+		                "default_transaction_read_only is on");
+}
+
 enum ibid_code pg_error(struct pg_conn *conn, const PGresult *result, struct ibid_err *err)
 {
 	if (!*field(result, PG_DIAG_SQLSTATE))
@@ -152,9 +175,7 @@ enum ibid_code pg_error(struct pg_conn *conn, const PGresult *result, struct ibi
 	enum ibid_code code = common_code(conn, result);
 	if (code == IBID_OK)
 		code = own_code(result);
-	say(err, code, result);
-	if (is_state(result, "25006"))
-		err_prefix(err, "not the primary");
+	explain(result, code, err);
 	if (code == IBID_SCHEMA)
 		err_prefix(err, "the schema is missing or not ibid's (run ibid init)");
 	return code;
@@ -191,7 +212,7 @@ enum ibid_code pg_error_outcome(struct pg_conn *conn, const PGresult *result, st
 	enum ibid_code code = common_code(conn, result);
 	if (code == IBID_OK)
 		code = IBID_FAILED;
-	say(err, code, result);
+	explain(result, code, err);
 	if (code == IBID_FAILED)
 		ret->text = arena_strdup(arena, err->text);
 	else if (code == IBID_DUPLICATE)

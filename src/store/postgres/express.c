@@ -145,11 +145,12 @@ static enum ibid_code wrap(struct script *script, const struct columns *columns,
 		memcpy(types, plain->types, count * sizeof *types);
 	memcpy(types + count, express_oids, sizeof express_oids);
 	script->finish = (struct pg_statement){
-	    .id = pg_statement_ids(1),
 	    .sql = text,
 	    .param_count = (int)(count + EXPRESS_PARAMS),
 	    .types = types,
 	};
+	if (!pg_statement_register(&script->finish))
+		return err_set(err, IBID_NOMEM, "out of memory");
 	return IBID_OK;
 }
 

@@ -35,16 +35,18 @@ static enum ibid_code build(struct script *script, const char *file, const char 
 	                                   err);
 	if (code)
 		return code;
-	unsigned id = pg_statement_ids(parts->count);
 	script->file = arena_strdup(arena, file);
 	script->statements = arena_array(arena, parts->count, sizeof *script->statements);
-	for (size_t i = 0; script->statements && i < parts->count; i++)
+	for (size_t i = 0; !arena->failed && i < parts->count; i++) {
 		script->statements[i] = (struct pg_statement){
-		    .id = id + (unsigned)i,
 		    .sql = parts->items[i].sql,
 		    .param_count = (int)parts->items[i].param_count,
 		    .types = types_of(arena, &parts->items[i], params),
 		};
+		if (!pg_statement_register(&script->statements[i]))
+			return err_set(err, IBID_NOMEM, "out of memory");
+		script->leaves_state |= parts->items[i].leaves_state;
+	}
 	return arena->failed ? err_set(err, IBID_NOMEM, "out of memory") : IBID_OK;
 }
 
@@ -56,7 +58,7 @@ enum ibid_code pg_make_script(struct store *store, const char *file, const char 
 	if (!script)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	enum ibid_code code = build(script, file, text, params, count, err);
-	if (!code)
+	if (!code && !script->leaves_state)
 		code = pg_express_build(pg_store_of(store), script, err);
 	if (code)
 		pg_free_script(store, script);
@@ -209,6 +211,7 @@ static enum ibid_code run_script(struct pg_tx *tx, struct arena *arena, const st
 	struct pg_call *calls = make_calls(tx, arena, script, values, &count);
 	if (!calls)
 		return err_set(err, IBID_NOMEM, "out of memory");
+	tx->conn->spoiled |= script->leaves_state;
 	if (!pg_trip(tx->conn, calls, count, &trip)) {
 		code = run_failed(tx, arena, script, calls, trip.done, ret, err);
 		goto out;

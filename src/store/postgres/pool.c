@@ -145,7 +145,7 @@ void pg_pool_give(struct pg_store *store, struct pg_conn *conn)
 	struct pg_pool *pool = &store->pool;
 	if (!conn)
 		return;
-	bool keep = bring_to_rest(conn);
+	bool keep = bring_to_rest(conn) && !conn->spoiled;
 	if (!keep) {
 		pg_disconnect(conn);
 		leave(pool);

@@ -4,7 +4,7 @@
  * (P1) A connection is in pipeline mode unless it is lent or runs a schema file, and nothing is
  *      pending on it between two trips.
  * (P2) A connection in the pool is idle: no transaction, nothing unread. What can't be brought to
- *      that state is closed.
+ *      that state is closed, and so is one whose session a script may have changed.
  * (P3) A COMMIT is sent only by commit(), last in its trip: whatever fails before it keeps it from
  *      running, and whatever hides its result makes the outcome unknown (I7). */
 #ifndef STORE_POSTGRES_H
@@ -65,17 +65,25 @@ enum pg_statement_name {
 	    STATEMENT_COUNT
 };
 
+enum { PG_NAME_SIZE = sizeof "ibid_0123456789abcdef" };
+
 struct pg_statement {
 	const char *sql;
 	const Oid *types; /* NULL: the server knows them from the text */
-	unsigned id;      /* unique in the process: its name on the server */
+	unsigned id;      /* unique in the process: where connections mark that they have it */
 	int param_count;
+	char name[PG_NAME_SIZE]; /* on the server; those of the .sql files have theirs elsewhere */
 };
 
 extern const struct pg_statement pg_statements[STATEMENT_COUNT];
 
-/* Ids for `count` more statements. */
-unsigned pg_statement_ids(size_t count);
+/* A digest of its text and types: behind a proxy that shares servers, and their statements, among
+ * processes, a name still means one text. */
+const char *pg_statement_name(const struct pg_statement *statement);
+
+/* Give a new statement its name and id: those of an earlier one that is the same. False without
+ * memory. */
+IBID_CHECK bool pg_statement_register(struct pg_statement *statement);
 
 /* ---- Connections: connection.c -------------------------------------------------------------- */
 
@@ -85,6 +93,7 @@ struct pg_conn {
 	PGconn *link;
 	bool unnamed; /* use no prepared statements: a proxy may change the server under us */
 	bool broken;  /* may only be closed */
+	bool spoiled; /* a script may have left something in the session: not for the pool */
 	bool rested;  /* was in the pool: it may have gone stale there */
 	unsigned char *prepared; /* by statement id: 1 when the server has it */
 	size_t prepared_room;
@@ -245,6 +254,7 @@ struct script {
 	const char *file;
 	struct script_statements parts;
 	struct pg_statement *statements; /* one per part */
+	bool leaves_state; /* maybe: see script.h */
 	struct pg_statement finish; /* the last part, wrapped for express; sql NULL: not possible */
 };
 
@@ -324,8 +334,8 @@ enum ibid_code pg_list_evidence(struct store *store, struct arena *arena, const 
 /* schema.c */
 enum ibid_code pg_migrate(struct store *store, int *ret_from, int *ret_to, struct ibid_err *err);
 enum ibid_code pg_check_schema(struct store *store, int *ret_version, struct ibid_err *err);
-enum ibid_code pg_apply_schema(struct store *store, const char *name, const char *text,
-                               int64_t now_us, enum schema_state *ret, struct ibid_err *err);
+enum ibid_code pg_apply_schema(struct store *store, const struct schema_file *file,
+                               enum schema_state *ret, struct ibid_err *err);
 enum ibid_code pg_check_decimal_column(struct store *store, const char *name, struct ibid_err *err);
 
 /* contract.c */

@@ -16,10 +16,14 @@ enum { SERVER_VERSION_LEAST = 140000 };
 static enum ibid_code check_server(const struct pg_conn *conn, struct ibid_err *err)
 {
 	int version = PQserverVersion(conn->link);
-	if (version >= SERVER_VERSION_LEAST)
-		return IBID_OK;
-	return err_set(err, IBID_SCHEMA, "PostgreSQL %d is too old; ibid needs %d or later",
-	               version / 10000, SERVER_VERSION_LEAST / 10000);
+	const char *encoding = PQparameterStatus(conn->link, "server_encoding");
+	if (version < SERVER_VERSION_LEAST)
+		return err_set(err, IBID_SCHEMA, "PostgreSQL %d is too old; ibid needs %d or later",
+		               version / 10000, SERVER_VERSION_LEAST / 10000);
+	if (encoding && strcmp(encoding, "UTF8") != 0)
+		return err_set(err, IBID_SCHEMA, "the database has the encoding %s; ibid needs UTF8",
+		               encoding);
+	return IBID_OK;
 }
 
 /* One trip; the results stay in the calls. */
@@ -222,15 +226,36 @@ static enum ibid_code guard_file(struct pg_conn *conn, const char *name, struct 
 	return code;
 }
 
-static enum ibid_code apply_file(struct pg_conn *conn, const char *name, const char *text,
-                                 const struct sha256 *digest, int64_t now_us, struct ibid_err *err)
+static enum ibid_code rounds(const struct pg_call *call, const char *name, struct ibid_err *err)
+{
+	if (!PQntuples(call->result))
+		return IBID_OK;
+	return err_set(err, IBID_CONTRACT, "column %s would round the decimal :%s; declare it numeric",
+	               PQgetvalue(call->result, 0, 0), name);
+}
+
+static enum ibid_code check_decimal(struct pg_conn *conn, const char *name, struct ibid_err *err)
+{
+	const char *values[] = {name};
+	struct pg_call call = PG_CALL(DECIMAL_COLUMN, .values = values);
+	enum ibid_code code = go(conn, &call, 1, err);
+	if (code == IBID_OK)
+		code = rounds(&call, name, err);
+	pg_release(&call, 1);
+	return code;
+}
+
+static enum ibid_code apply_file(struct pg_conn *conn, const struct schema_file *file,
+                                 const struct sha256 *digest, struct ibid_err *err)
 {
 	struct arena arena = {0};
-	const char *values[] = {name, pg_hash(&arena, digest), pg_time(&arena, now_us)};
+	const char *values[] = {file->name, pg_hash(&arena, digest), pg_time(&arena, file->now_us)};
 	enum ibid_code code = arena.failed ? err_set(err, IBID_NOMEM, "out of memory")
-	                                   : run_text(conn, name, text, IBID_CONTRACT, err);
+	                                   : run_text(conn, file->name, file->text, IBID_CONTRACT, err);
 	if (code == IBID_OK)
-		code = guard_file(conn, name, err);
+		code = guard_file(conn, file->name, err);
+	for (size_t i = 0; code == IBID_OK && i < file->decimal_count; i++)
+		code = check_decimal(conn, file->decimals[i], err);
 	if (code == IBID_OK)
 		code = go_one(conn, PG_CALL(SCHEMA_FILE_PUT, .values = values), err);
 	if (code == IBID_OK)
@@ -239,19 +264,19 @@ static enum ibid_code apply_file(struct pg_conn *conn, const char *name, const c
 	return code;
 }
 
-enum ibid_code pg_apply_schema(struct store *base, const char *name, const char *text,
-                               int64_t now_us, enum schema_state *ret, struct ibid_err *err)
+enum ibid_code pg_apply_schema(struct store *base, const struct schema_file *file,
+                               enum schema_state *ret, struct ibid_err *err)
 {
 	struct pg_store *store = pg_store_of(base);
-	struct sha256 digest = sha256(text, strlen(text));
+	struct sha256 digest = sha256(file->text, strlen(file->text));
 	enum schema_state state = SCHEMA_APPLIED;
 	struct pg_conn *conn = NULL;
 	enum ibid_code code = lock_schema(store, &conn, err);
 	if (code)
 		return code;
-	code = find_file(conn, name, &digest, &state, err);
+	code = find_file(conn, file->name, &digest, &state, err);
 	if (code == IBID_OK && state == SCHEMA_APPLIED) {
-		code = apply_file(conn, name, text, &digest, now_us, err);
+		code = apply_file(conn, file, &digest, err);
 		/* The file may have changed session settings: such a connection does not go back. */
 		conn->broken = true;
 	}
@@ -266,10 +291,8 @@ enum ibid_code pg_check_decimal_column(struct store *base, const char *name, str
 	const char *values[] = {name};
 	struct pg_call call = PG_CALL(DECIMAL_COLUMN, .values = values);
 	enum ibid_code code = pg_pool_query(pg_store_of(base), &call, 1, err);
-	if (!code && PQntuples(call.result))
-		code = err_set(err, IBID_CONTRACT,
-		               "column %s would round the decimal :%s; declare it numeric",
-		               PQgetvalue(call.result, 0, 0), name);
+	if (code == IBID_OK)
+		code = rounds(&call, name, err);
 	pg_release(&call, 1);
 	return code;
 }

@@ -9,16 +9,8 @@
  * the answer to Sync; whatever deviates from that leaves the connection broken (P1). */
 #include "store/postgres/postgres.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { NAME_SIZE = 24 };
-
-static void name_of(const struct pg_statement *statement, char ret[NAME_SIZE])
-{
-	snprintf(ret, NAME_SIZE, "ibid_%u", statement->id);
-}
 
 /* Where it is noted whether the server has this statement; NULL without memory. */
 static unsigned char *prepared_mark(struct pg_conn *conn, unsigned id)
@@ -39,14 +31,12 @@ enum { MARK_NONE, MARK_PREPARED, MARK_SENT };
 
 static bool send_prepare(struct pg_conn *conn, const struct pg_statement *statement)
 {
-	char name[NAME_SIZE];
 	unsigned char *mark = prepared_mark(conn, statement->id);
 	if (!mark)
 		return false;
 	if (*mark != MARK_NONE)
 		return true;
-	name_of(statement, name);
-	if (!PQsendPrepare(conn->link, name, statement->sql,
+	if (!PQsendPrepare(conn->link, pg_statement_name(statement), statement->sql,
 	                   statement->types ? statement->param_count : 0, statement->types))
 		return false;
 	*mark = MARK_SENT;
@@ -56,15 +46,13 @@ static bool send_prepare(struct pg_conn *conn, const struct pg_statement *statem
 static bool send_call(struct pg_conn *conn, const struct pg_call *call)
 {
 	const struct pg_statement *statement = call->statement;
-	char name[NAME_SIZE];
 	if (conn->unnamed)
 		return PQsendQueryParams(conn->link, statement->sql, statement->param_count,
 		                         statement->types, call->values, NULL, NULL, 0);
 	if (!send_prepare(conn, statement))
 		return false;
-	name_of(statement, name);
-	return PQsendQueryPrepared(conn->link, name, statement->param_count, call->values, NULL, NULL,
-	                           0);
+	return PQsendQueryPrepared(conn->link, pg_statement_name(statement), statement->param_count,
+	                           call->values, NULL, NULL, 0);
 }
 
 /* The result of one message, up to the NULL behind it. NULL when the connection broke. */

@@ -15,16 +15,36 @@ static bool reserved(const char *name)
 	return name && sqlite3_strnicmp(name, "ibid_", 5) == 0;
 }
 
-/* Why a script may not do this; NULL: it may. */
-static const char *refuse_in_script(int action, const char *first, const char *second)
+static const char no_transaction_control[] =
+    "transaction control is not allowed here: ibid owns the transaction";
+
+/* What is temporary lives as long as the connection, which later commands use too, and its name
+ * comes before the real table's. Whatever creates or drops such a thing also writes their schema
+ * table; renaming a real one updates it, so that updates are let through. */
+static bool makes_temporary(int action, const char *first, const char *database)
 {
 	switch (action) {
-	case SQLITE_TRANSACTION:
-	case SQLITE_SAVEPOINT:
-		return "transaction control is not allowed here: ibid owns the transaction";
-	case SQLITE_ATTACH:
-	case SQLITE_DETACH: return "ATTACH and DETACH are not allowed here";
-	case SQLITE_PRAGMA: return "PRAGMA is not allowed here";
+	case SQLITE_CREATE_TEMP_INDEX:
+	case SQLITE_CREATE_TEMP_TABLE:
+	case SQLITE_CREATE_TEMP_TRIGGER:
+	case SQLITE_CREATE_TEMP_VIEW:
+	case SQLITE_DROP_TEMP_INDEX:
+	case SQLITE_DROP_TEMP_TABLE:
+	case SQLITE_DROP_TEMP_TRIGGER:
+	case SQLITE_DROP_TEMP_VIEW: return true;
+	case SQLITE_ALTER_TABLE: return first && sqlite3_stricmp(first, "temp") == 0;
+	case SQLITE_INSERT:
+	case SQLITE_DELETE:
+	case SQLITE_CREATE_VTABLE:
+	case SQLITE_DROP_VTABLE: return database && sqlite3_stricmp(database, "temp") == 0;
+	default: return false;
+	}
+}
+
+/* Why neither a script nor a callback may do this to something that is ours; NULL: it may. */
+static const char *refuse_ours(int action, const char *first, const char *second)
+{
+	switch (action) {
 	case SQLITE_INSERT:
 	case SQLITE_UPDATE:
 	case SQLITE_DELETE:
@@ -32,10 +52,25 @@ static const char *refuse_in_script(int action, const char *first, const char *s
 	case SQLITE_READ:
 	case SQLITE_SELECT:
 	case SQLITE_FUNCTION:
-	case SQLITE_RECURSIVE: return NULL;
+	case SQLITE_RECURSIVE:
+	case SQLITE_SAVEPOINT:
+	case SQLITE_ATTACH:
+	case SQLITE_DETACH:
+	case SQLITE_PRAGMA: return NULL;
 	default: /* the rest creates, drops, alters or analyzes something that these name */
 		return reserved(first) || reserved(second) ? "names that start with ibid_ are reserved"
 		                                           : NULL;
+	}
+}
+
+static const char *refuse_in_script(int action)
+{
+	switch (action) {
+	case SQLITE_SAVEPOINT: return no_transaction_control;
+	case SQLITE_ATTACH:
+	case SQLITE_DETACH: return "ATTACH and DETACH are not allowed here";
+	case SQLITE_PRAGMA: return "PRAGMA is not allowed here";
+	default: return NULL;
 	}
 }
 
@@ -44,11 +79,17 @@ static int authorize(void *user, int action, const char *first, const char *seco
 {
 	struct lite_conn *conn = user;
 	const char *why = NULL;
-	(void)database, (void)trigger;
-	if (conn->mode == LITE_SCRIPT)
-		why = refuse_in_script(action, first, second);
-	else if (conn->mode == LITE_LENT && action == SQLITE_TRANSACTION)
-		why = "transaction control is not allowed here: ibid owns the transaction";
+	(void)trigger;
+	if (conn->mode == LITE_OURS)
+		return SQLITE_OK;
+	if (action == SQLITE_TRANSACTION)
+		why = no_transaction_control;
+	else if (makes_temporary(action, first, database))
+		why = "temporary tables, views, triggers and indexes are not allowed here";
+	else
+		why = refuse_ours(action, first, second);
+	if (!why && conn->mode == LITE_SCRIPT)
+		why = refuse_in_script(action);
 	if (why)
 		conn->refused = why;
 	return why ? SQLITE_DENY : SQLITE_OK;

@@ -22,8 +22,8 @@ enum lite_role {
 
 enum lite_mode {
 	LITE_OURS,   /* anything */
-	LITE_SCRIPT, /* a user's script or schema file: no transaction control, no ibid_ tables */
-	LITE_LENT,   /* a callback has the handle: no transaction control */
+	LITE_SCRIPT, /* a user's script or schema file: the most is refused */
+	LITE_LENT,   /* a callback has the handle: no transaction control, no ibid_ or temp objects */
 };
 
 struct lite_prepared; /* a script's statements: see run_script.c */

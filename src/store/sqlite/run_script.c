@@ -12,6 +12,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -267,17 +268,26 @@ static enum ibid_code answer_text(const struct answer *answer, int column, struc
 	return *ret ? IBID_OK : err_set(err, IBID_NOMEM, "out of memory");
 }
 
+static enum ibid_code answer_status(sqlite3_value *value, int *ret, struct ibid_err *err)
+{
+	sqlite3_int64 status = sqlite3_value_int64(value);
+	if (sqlite3_value_type(value) != SQLITE_INTEGER || status < INT_MIN || status > INT_MAX)
+		return err_set(err, IBID_FAILED,
+		               "the answer's status is not a number (an integer of at most 32 bits)");
+	*ret = (int)status;
+	return IBID_OK;
+}
+
 static enum ibid_code answer_read(const struct answer *answer, struct arena *arena,
                                   struct outcome *ret, struct ibid_err *err)
 {
 	size_t size;
 	if (!answer->found)
 		return IBID_OK;
-	if (sqlite3_value_type(answer->values[ANSWER_STATUS]) != SQLITE_INTEGER)
-		return err_set(err, IBID_FAILED, "the answer's status is not an integer");
-	ret->found = true;
-	ret->status = sqlite3_value_int(answer->values[ANSWER_STATUS]);
-	enum ibid_code code = answer_text(answer, ANSWER_BODY, arena, &ret->body, &ret->body_size, err);
+	enum ibid_code code = answer_status(answer->values[ANSWER_STATUS], &ret->status, err);
+	ret->found = !code;
+	if (!code)
+		code = answer_text(answer, ANSWER_BODY, arena, &ret->body, &ret->body_size, err);
 	if (!code)
 		code = answer_text(answer, ANSWER_RESOURCE_TYPE, arena, &ret->resource_type, &size, err);
 	if (!code)

@@ -216,22 +216,45 @@ static enum ibid_code file_state(struct lite_conn *conn, const char *name,
 	return code;
 }
 
-enum ibid_code lite_apply_schema(struct store *base, const char *name, const char *text,
-                                 int64_t now_us, enum schema_state *ret, struct ibid_err *err)
+static enum ibid_code check_decimal(struct lite_conn *conn, const char *name, struct ibid_err *err)
+{
+	struct arena arena = {0};
+	struct lite_run run;
+	enum ibid_code code = lite_start(conn, LITE_decimal_column, &run, err);
+	lite_bind_text(&run, name);
+	if (lite_row(&run, &code, err)) {
+		const char *column = lite_read_text(&run, &arena);
+		code = err_set(err, IBID_CONTRACT,
+		               "column %s would round the decimal :%s; declare it text, in a strict table",
+		               column ? column : name, name);
+	}
+	lite_end(&run);
+	arena_release(&arena);
+	return code;
+}
+
+static enum ibid_code apply(struct lite_conn *conn, const struct schema_file *file,
+                            const struct sha256 *digest, struct ibid_err *err)
+{
+	enum ibid_code code = run_file(conn, file->name, file->text, err);
+	for (size_t i = 0; !code && i < file->decimal_count; i++)
+		code = check_decimal(conn, file->decimals[i], err);
+	return code ? code : note_file(conn, file->name, digest, file->now_us, err);
+}
+
+enum ibid_code lite_apply_schema(struct store *base, const struct schema_file *file,
+                                 enum schema_state *ret, struct ibid_err *err)
 {
 	struct lite_store *store = lite_of(base);
-	struct sha256 digest = sha256(text, strlen(text));
+	struct sha256 digest = sha256(file->text, strlen(file->text));
 	struct lite_conn *conn;
 	enum schema_state state = SCHEMA_APPLIED;
 	enum ibid_code code = lite_write_begin(store, lite_wait_us(store), &conn, err);
 	if (code)
 		return code;
-	code = file_state(conn, name, &digest, &state, err);
-	if (!code && state == SCHEMA_APPLIED) {
-		code = run_file(conn, name, text, err);
-		if (!code)
-			code = note_file(conn, name, &digest, now_us, err);
-	}
+	code = file_state(conn, file->name, &digest, &state, err);
+	if (!code && state == SCHEMA_APPLIED)
+		code = apply(conn, file, &digest, err);
 	code = lite_write_end(store, code, err);
 	if (!code)
 		*ret = state;
@@ -241,22 +264,11 @@ enum ibid_code lite_apply_schema(struct store *base, const char *name, const cha
 enum ibid_code lite_check_decimal_column(struct store *base, const char *name, struct ibid_err *err)
 {
 	struct lite_store *store = lite_of(base);
-	struct arena arena = {0};
 	struct lite_conn *conn;
-	struct lite_run run;
 	enum ibid_code code = lite_reader_take(store, &conn, err);
 	if (code)
 		return code;
-	code = lite_start(conn, LITE_decimal_column, &run, err);
-	lite_bind_text(&run, name);
-	if (lite_row(&run, &code, err)) {
-		const char *column = lite_read_text(&run, &arena);
-		code = err_set(err, IBID_CONTRACT,
-		               "column %s would round the decimal :%s; declare it text, in a strict table",
-		               column ? column : name, name);
-	}
-	lite_end(&run);
+	code = check_decimal(conn, name, err);
 	lite_reader_give(store, conn);
-	arena_release(&arena);
 	return code;
 }

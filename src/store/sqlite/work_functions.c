@@ -6,12 +6,19 @@
  * called by a statement of the script only, not from a view or trigger. */
 #include "base/canon.h"
 #include "base/json.h"
+#include "base/utf8.h"
 #include "store/sqlite/functions.h"
 #include "store/sqlite/lite.h"
 
 #include <string.h>
 
-enum { FLAGS = SQLITE_UTF8 | SQLITE_DIRECTONLY, EMIT_ARGUMENTS_MIN = 4, EMIT_ARGUMENTS_MAX = 6 };
+enum {
+	FLAGS = SQLITE_UTF8 | SQLITE_DIRECTONLY,
+	EMIT_ARGUMENTS_MIN = 4,
+	EMIT_ARGUMENTS_MAX = 6,
+	NAME_BYTES_MAX = 255, /* an aggregate's type and id, an event's key */
+	PAYLOAD_BYTES_MAX = 1 << 20,
+};
 
 /* The script's command; NULL, with an error raised, outside one or when it is doomed already. */
 static struct lite_tx *work_of(sqlite3_context *context, const char *name)
@@ -40,6 +47,25 @@ static const char *text_of(sqlite3_value *value)
 	return (const char *)sqlite3_value_text(value);
 }
 
+/* SQLite takes any bytes for text; what is told to others is not any bytes. NULL passes. */
+static enum ibid_code check_text(sqlite3_value *value, const char *what, struct ibid_err *err)
+{
+	const char *text = text_of(value);
+	size_t size = text ? (size_t)sqlite3_value_bytes(value) : 0;
+	if (size && (memchr(text, 0, size) || !utf8_ok(text, size)))
+		return err_set(err, IBID_FAILED, "%s is not UTF-8 text, or contains a zero byte", what);
+	return IBID_OK;
+}
+
+static enum ibid_code check_name(sqlite3_value *value, const char *what, struct ibid_err *err)
+{
+	const char *text = text_of(value);
+	enum ibid_code code = check_text(value, what, err);
+	if (!code && text && sqlite3_value_bytes(value) > NAME_BYTES_MAX)
+		code = err_set(err, IBID_FAILED, "%s is longer than %d bytes", what, NAME_BYTES_MAX);
+	return code;
+}
+
 /* ---- ibid_reject(code, status, text) -------------------------------------------------------- */
 
 static bool reason_ok(const char *reason)
@@ -57,7 +83,12 @@ static void reject(sqlite3_context *context, int count, sqlite3_value **values)
 		return;
 	const char *reason = text_of(values[0]), *text = text_of(values[2]);
 	sqlite3_int64 status = sqlite3_value_int64(values[1]);
-	if (!reason_ok(reason))
+	enum ibid_code code = check_text(values[0], "ibid_reject: the code", &err);
+	if (!code)
+		code = check_text(values[2], "ibid_reject: the text", &err);
+	if (code)
+		; /* said already */
+	else if (!reason_ok(reason))
 		err_set(&err, IBID_FAILED, "ibid_reject: the code is letters A-Z, digits and _");
 	else if (sqlite3_value_type(values[1]) != SQLITE_INTEGER || status < 400 || status > 499)
 		err_set(&err, IBID_FAILED, "ibid_reject: the status is an integer from 400 to 499");
@@ -85,9 +116,24 @@ static enum ibid_code read_version(sqlite3_value *value, int64_t *ret, struct ib
 	return IBID_OK;
 }
 
+static enum ibid_code check_texts(int count, sqlite3_value **values, struct ibid_err *err)
+{
+	enum ibid_code code = check_name(values[0], "ibid_emit: the aggregate type", err);
+	if (!code)
+		code = check_name(values[1], "ibid_emit: the aggregate id", err);
+	if (!code)
+		code = check_text(values[2], "ibid_emit: the type", err);
+	if (!code && count > 5)
+		code = check_name(values[5], "ibid_emit: the key", err);
+	return code;
+}
+
 static enum ibid_code read_arguments(struct lite_tx *tx, int count, sqlite3_value **values,
                                      struct event_row *ret, struct ibid_err *err)
 {
+	enum ibid_code code = check_texts(count, values, err);
+	if (code)
+		return code;
 	ret->aggregate_type = text_of(values[0]);
 	ret->aggregate_id = text_of(values[1]);
 	ret->type = text_of(values[2]);
@@ -104,7 +150,13 @@ static enum ibid_code read_arguments(struct lite_tx *tx, int count, sqlite3_valu
 	return count > 4 ? read_version(values[4], &ret->version, err) : IBID_OK;
 }
 
-/* The canonical form of a JSON argument, appended. */
+static enum ibid_code payload_too_long(struct ibid_err *err)
+{
+	return err_set(err, IBID_FAILED, "ibid_emit: the payload is longer than %d bytes",
+	               PAYLOAD_BYTES_MAX);
+}
+
+/* The canonical form of a JSON argument, appended. It may be longer than what was given. */
 static enum ibid_code read_payload(sqlite3_value *value, struct str *out, struct ibid_err *err)
 {
 	struct arena arena = {0};
@@ -112,6 +164,8 @@ static enum ibid_code read_payload(sqlite3_value *value, struct str *out, struct
 	const char *text = text_of(value);
 	if (!text)
 		return err_set(err, IBID_FAILED, "ibid_emit: the payload is not JSON text");
+	if (sqlite3_value_bytes(value) > PAYLOAD_BYTES_MAX)
+		return payload_too_long(err);
 	enum ibid_code code = json_read(&arena, text, (size_t)sqlite3_value_bytes(value), 0, &json,
 	                                err);
 	if (code) {
@@ -120,6 +174,8 @@ static enum ibid_code read_payload(sqlite3_value *value, struct str *out, struct
 		canon_write(out, json);
 		if (out->failed)
 			code = err_set(err, IBID_NOMEM, "out of memory");
+		else if (out->size > PAYLOAD_BYTES_MAX)
+			code = payload_too_long(err);
 	}
 	arena_release(&arena);
 	return code;

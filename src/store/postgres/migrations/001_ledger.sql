@@ -2,7 +2,8 @@
 --
 -- Runs in one transaction. Key tables are narrow and unpartitioned, so that uniqueness is global;
 -- answers, events and audit entries are partitioned by UUIDv7, so that retention drops partitions.
--- Everything is written with its schema: no function depends on the caller's search_path.
+-- What is ibid's is written with its schema. What is PostgreSQL's is not: pg_catalog comes first unless
+-- a search_path says otherwise, and whoever sets one that does harms only their own transaction.
 -- Keys are compared byte by byte (collate "C"): faster, and no upgrade of the operating system's
 -- locales can leave their indexes out of order.
 -- Where a table has a second index that starts with the tenant, that one has the collation "POSIX",
@@ -188,6 +189,15 @@ create trigger event_is_never_edited before update or delete on ibid.event
 	for each row execute function ibid.refuse_edit();
 create trigger audit_is_never_edited before update or delete on ibid.audit
 	for each row execute function ibid.refuse_edit();
+-- Unlike those for rows, triggers for statements are not inherited: each partition needs its own.
+create trigger event_is_never_emptied before truncate on ibid.event
+	for each statement execute function ibid.refuse_edit();
+create trigger event_is_never_emptied before truncate on ibid.event_default
+	for each statement execute function ibid.refuse_edit();
+create trigger audit_is_never_emptied before truncate on ibid.audit
+	for each statement execute function ibid.refuse_edit();
+create trigger audit_is_never_emptied before truncate on ibid.audit_default
+	for each statement execute function ibid.refuse_edit();
 
 -- ---- Functions ----------------------------------------------------------------------------------
 
@@ -277,17 +287,27 @@ declare
 	ordinal text := current_setting('ibid.ordinal', true)::int + 1;
 begin
 	if ordinal is null or type is null or payload is null or ordinal::int > 65535
-		or type <> all (string_to_array(current_setting('ibid.emits'), ',')) then
+		or type <> all (string_to_array(current_setting('ibid.emits'), ','))
+		or (octet_length(aggregate_type) between 1 and 255) is not true
+		or (octet_length(aggregate_id) between 1 and 255) is not true
+		or octet_length(key) not between 1 and 255 or version < 0
+		or octet_length(payload) > 1048576 then
 		raise exception 'emit: %', case
 			when ordinal is null then 'no command is running in this transaction'
 			when payload is null then 'the payload is missing'
 			when ordinal::int > 65535 then 'more than 65535 events in one command'
+			when octet_length(payload) > 1048576 then 'the payload is longer than 1 MiB'
+			when (octet_length(aggregate_type) between 1 and 255
+				and octet_length(aggregate_id) between 1 and 255) is not true
+				then 'aggregate type and id are texts of 1 to 255 bytes'
+			when octet_length(key) not between 1 and 255 then 'the key is a text of 1 to 255 bytes, or null'
+			when version < 0 then 'the version is a positive integer, or 0 or null for the next'
 			else format('%s is not declared under the contract''s emits', type) end
 			using errcode = 'IB003';
 	end if;
 	ordinal := set_config('ibid.ordinal', ordinal, true); -- an assignment, because PERFORM is a query
 	return ibid.append_event(current_setting('ibid.tenant'), current_setting('ibid.command_id')::uuid,
-		ordinal::int, aggregate_type, aggregate_id, type, payload, version, key,
+		ordinal::int, aggregate_type, aggregate_id, type, payload, nullif(version, 0), key,
 		nullif(current_setting('ibid.correlation_id'), ''),
 		nullif(current_setting('ibid.causation_id'), ''), current_setting('ibid.now')::timestamptz);
 end $$;
@@ -301,7 +321,7 @@ begin -- the cast refuses what is not JSON
 	return ibid.emit_json(aggregate_type, aggregate_id, type, payload::json::text, version, key);
 end $$;
 comment on function ibid.emit(text, text, text, text, bigint, text) is
-	'appends an event for the running command; version: of the aggregate after it, null for the next';
+	'appends an event for the running command; version: of the aggregate after it, 0 or null for the next';
 
 create function ibid.emit(aggregate_type text, aggregate_id text, type text, payload jsonb,
 	version bigint default null, key text default null)

@@ -77,7 +77,7 @@ create table ibid_aggregate (
 -- The outbox. One writer at a time makes the order of seq the order of commits. Debezium's event
 -- router reads id, aggregatetype, aggregateid, type and payload under these names.
 create table ibid_event (
-  seq integer primary key,
+  seq integer primary key check (seq > 0),
   id text not null check (length(id) = 36),
   aggregatetype text not null,
   aggregateid text not null,
@@ -146,6 +146,14 @@ create table ibid_fence (
   count integer not null
 ) strict;
 
+-- INSERT OR REPLACE deletes without firing delete triggers, so the insert is what has to be refused.
+-- Where SQLite is to choose seq, it is -1 here: no row has that.
+create trigger ibid_event_is_never_replaced before insert on ibid_event
+when exists (select 1 from ibid_event where seq = new.seq)
+  or exists (select 1 from ibid_event where tenant = new.tenant and id = new.id)
+begin
+  select raise(abort, 'events are never replaced (I3)');
+end;
 create trigger ibid_event_is_never_edited before update on ibid_event
 begin
   select raise(abort, 'events are never edited (I3)');
@@ -153,6 +161,11 @@ end;
 create trigger ibid_event_is_never_deleted before delete on ibid_event
 begin
   select raise(abort, 'events are never deleted (I3)');
+end;
+create trigger ibid_audit_is_never_replaced before insert on ibid_audit
+when exists (select 1 from ibid_audit where tenant = new.tenant and id = new.id)
+begin
+  select raise(abort, 'audit entries are never replaced (I3)');
 end;
 create trigger ibid_audit_is_never_edited before update on ibid_audit
 begin
