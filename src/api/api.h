@@ -28,7 +28,8 @@ struct init_report {
 	size_t contracts;
 };
 
-IBID_CHECK enum ibid_code api_init(const struct ibid_options *options, struct init_report *ret,
+IBID_CHECK enum ibid_code api_init(const struct ibid_options *options,
+                                   const struct api_seams *seams, struct init_report *ret,
                                    struct ibid_err *err);
 
 /* The options with their defaults, and what a store needs of them. */

@@ -53,8 +53,8 @@ static enum ibid_code apply_schema_file(struct store *store, const struct contra
 	return code;
 }
 
-enum ibid_code api_init(const struct ibid_options *given, struct init_report *ret,
-                        struct ibid_err *err)
+enum ibid_code api_init(const struct ibid_options *given, const struct api_seams *seams,
+                        struct init_report *ret, struct ibid_err *err)
 {
 	struct ibid_options options = api_options(given);
 	struct store_options store_options = api_store_options(&options, env_system(), true);
@@ -66,6 +66,8 @@ enum ibid_code api_init(const struct ibid_options *given, struct init_report *re
 	                          : err_set(err, IBID_INVALID, "no directory of contracts was given");
 	if (!code)
 		code = store_open(&store_options, &store, err);
+	if (!code && seams && seams->wrap)
+		store = seams->wrap(seams->user, store);
 	if (!code)
 		code = store->ops->migrate(store, &report.schema_from, &report.schema_to, err);
 	if (!code)
@@ -92,5 +94,5 @@ enum ibid_code ibid_init(const struct ibid_options *options, struct ibid_err *er
 {
 	struct ibid_err spare = {0};
 	struct init_report report;
-	return api_init(options, &report, err ? err : &spare);
+	return api_init(options, NULL, &report, err ? err : &spare);
 }

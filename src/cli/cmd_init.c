@@ -73,7 +73,7 @@ int cmd_init(const struct args *args)
 	int exit = CLI_OK;
 	if (api_init(IBID_OPTIONS(.store = args->values[OPT_STORE],
 	                          .contracts = args->values[OPT_CONTRACTS]),
-	             &report, &err))
+	             NULL, &report, &err))
 		exit = say_err(&err);
 	else if (!print_report(args, store_shown(&arena, args), &report))
 		exit = CLI_ERROR;

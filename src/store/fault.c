@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fault.c -- a store that fails, loses a commit or kills the process at its N-th verb.
  *
- * Verbs of the set-up, and those that end or lend something, are not counted: a fault there proves
- * nothing about a command. Outputs of a verb that reports a fault are untouched, as after a real
- * one: verbs run into a copy. */
+ * Verbs that end or lend something can't fail and are not counted. Outputs of a verb that reports a
+ * fault are untouched, as after a real one: verbs run into a copy. */
 #include "store/store.h"
 
 #include <signal.h>
@@ -90,37 +89,62 @@ static void fault_close(struct store *store)
 static enum ibid_code fault_migrate(struct store *store, int *ret_from, int *ret_to,
                                     struct ibid_err *err)
 {
-	struct store *inner = fault_of(store)->inner;
-	return inner->ops->migrate(inner, ret_from, ret_to, err);
+	struct fault *fault = fault_of(store);
+	int from = 0, to = 0;
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->migrate(fault->inner, &from, &to, err));
+	if (!code) {
+		*ret_from = from;
+		*ret_to = to;
+	}
+	return code;
 }
 
 static enum ibid_code fault_check_schema(struct store *store, int *ret_version,
                                          struct ibid_err *err)
 {
-	struct store *inner = fault_of(store)->inner;
-	return inner->ops->check_schema(inner, ret_version, err);
+	struct fault *fault = fault_of(store);
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->check_schema(fault->inner, ret_version, err));
+	return code;
 }
 
 static enum ibid_code fault_apply_schema(struct store *store, const struct schema_file *file,
                                          enum schema_state *ret, struct ibid_err *err)
 {
-	struct store *inner = fault_of(store)->inner;
-	return inner->ops->apply_schema(inner, file, ret, err);
+	struct fault *fault = fault_of(store);
+	enum schema_state state = SCHEMA_APPLIED;
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->apply_schema(fault->inner, file, &state, err));
+	if (!code)
+		*ret = state;
+	return code;
 }
 
 static enum ibid_code fault_check_decimal_column(struct store *store, const char *name,
                                                  struct ibid_err *err)
 {
-	struct store *inner = fault_of(store)->inner;
-	return inner->ops->check_decimal_column(inner, name, err);
+	struct fault *fault = fault_of(store);
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->check_decimal_column(fault->inner, name, err));
+	return code;
 }
 
 static enum ibid_code fault_make_script(struct store *store, const char *file, const char *text,
                                         const struct param_spec *params, size_t count,
                                         struct script **ret, struct ibid_err *err)
 {
-	struct store *inner = fault_of(store)->inner;
-	return inner->ops->make_script(inner, file, text, params, count, ret, err);
+	struct fault *fault = fault_of(store);
+	struct store *inner = fault->inner;
+	struct script *script = NULL;
+	enum ibid_code code;
+	FAULTY(fault, code, err,
+	       inner->ops->make_script(inner, file, text, params, count, &script, err));
+	if (code)
+		inner->ops->free_script(inner, script);
+	else
+		*ret = script;
+	return code;
 }
 
 static void fault_free_script(struct store *store, struct script *script)

@@ -120,10 +120,14 @@ static void note_token(struct splitter *s, int line, bool ends_expression)
 static bool touches_session(const char *word, size_t size)
 {
 	static const char *const words[] = {
-	    "set_config",           "pg_settings",
-	    "temp",                 "temporary",
-	    "pg_temp",              "pg_advisory_lock",
-	    "pg_try_advisory_lock", "pg_advisory_lock_shared",
+	    "set_config",
+	    "pg_settings",
+	    "temp",
+	    "temporary",
+	    "pg_temp",
+	    "pg_advisory_lock",
+	    "pg_try_advisory_lock",
+	    "pg_advisory_lock_shared",
 	    "pg_try_advisory_lock_shared",
 	};
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -192,12 +196,18 @@ static enum ibid_code check_set(struct splitter *s)
 	return IBID_OK;
 }
 
+/* A temporary table would stand before the real one of its name in all later commands. */
 static enum ibid_code check_create(struct splitter *s)
 {
-	size_t next = word_is(s, 1, "temp") || word_is(s, 1, "temporary") ? 2 : 1;
-	if (s->dialect == DIALECT_SQLITE && word_is(s, next, "trigger"))
+	size_t next = word_is(s, 1, "or") ? 3 : word_is(s, 1, "local") || word_is(s, 1, "global") ? 2 : 1;
+	bool temporary = word_is(s, next, "temp") || word_is(s, next, "temporary");
+	if (s->dialect == DIALECT_SQLITE && word_is(s, temporary ? next + 1 : next, "trigger"))
 		return refuse(s, s->first_line,
 		              "CREATE TRIGGER is not allowed in a script; put it into the schema file");
+	for (size_t i = 1; i < s->word_count; i++)
+		temporary |= word_is(s, i, "pg_temp");
+	if (temporary)
+		return refuse(s, s->first_line, "CREATE TEMPORARY is not allowed in a script: " SESSION);
 	return IBID_OK;
 }
 

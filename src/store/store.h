@@ -374,7 +374,8 @@ enum fault_kind {
 	FAULT_KILL_BEFORE,    /* SIGKILL to this process, before the verb */
 	FAULT_KILL_AFTER,
 };
-/* Act once, at the N-th verb from 1 (set-up verbs close and rollback are not counted). Owns inner.
+/* Act once, at the N-th verb from 1 (close, rollback, lend and free_script can't fail and are not
+ * counted). Owns inner.
  */
 struct store *store_fault_wrap(struct store *inner, enum fault_kind kind, unsigned n);
 bool store_fault_fired(const struct store *store);

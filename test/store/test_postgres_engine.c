@@ -513,6 +513,96 @@ static void a_lent_connection_that_was_lost_has_committed_nothing(void **state)
 	arena_release(&arena);
 }
 
+/* ---- What a script leaves behind ------------------------------------------------------------ */
+
+static void check_nothing_is_left(struct store *store, const char *sql, const char *check)
+{
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct outcome outcome;
+	for (int committed = 0; committed < 2; committed++) {
+		char key[16];
+		snprintf(key, sizeof key, "%s", committed ? "committed" : "rolled back");
+		assert_true(fixture_exec("delete from ibid.command"));
+		struct tx *tx = must_claim(store, &arena, key);
+		if (run(store, &arena, tx, sql, &outcome, &err))
+			fail_msg("%s: %s", sql, err.text);
+		if (!committed)
+			store->ops->rollback(&tx);
+		else if (put_and_commit(store, &arena, tx, key, &err))
+			fail_msg("%s: %s", sql, err.text);
+		tx = must_claim(store, &arena, "next");
+		if (run(store, &arena, tx, check, &outcome, &err))
+			fail_msg("%s: %s", check, err.text);
+		if (outcome.status != 200)
+			fail_msg("left behind: %s", sql);
+		store->ops->rollback(&tx);
+	}
+	arena_release(&arena);
+}
+
+static void what_a_script_does_to_its_session_does_not_reach_the_next_command(void **state)
+{
+	struct store *setup = fixture_fresh();
+	struct store *store = fixture_store(fixture_own_url(), 1, 1500);
+	const char *real = "select status from payment", *path =
+	    "select case when current_setting('search_path') = '\"$user\", public' then 200 else 500 end "
+	    "as status";
+	(void)state;
+	assert_true(fixture_exec("create table payment (status int)"));
+	assert_true(fixture_exec("insert into payment values (200)"));
+	check_nothing_is_left(store, "select 500 as status into temp payment", real);
+	check_nothing_is_left(store, "do $$ begin create temp table payment (status int); end $$", real);
+	check_nothing_is_left(store, "select set_config('search_path', 'ibid', false) is null as x; "
+	                             "select 200 as status", path);
+	check_nothing_is_left(store, "do $$ begin set search_path = ibid; end $$", path);
+	check_nothing_is_left(store, "do $$ begin set session authorization ibid_app; end $$",
+	                      "select case when session_user = 'ibid_app' then 500 else 200 end as status");
+	store_close(store);
+	store_close(setup);
+}
+
+/* Settings end with the transaction, and so are looked at where they decide: in a constraint that
+ * is deferred to the commit. */
+static void a_commit_is_durable_whatever_the_default_or_the_handler_says(void **state) /* I10 */
+{
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct outcome outcome;
+	char sql[128];
+	struct store *setup = fixture_fresh();
+	(void)state;
+	assert_true(fixture_exec("create table seen (setting text)"));
+	assert_true(fixture_exec(
+	    "create function note() returns trigger language plpgsql as $$ begin "
+	    "insert into seen values (current_setting('synchronous_commit')); return null; end $$"));
+	assert_true(fixture_exec("create constraint trigger late after insert on ibid.command "
+	                         "deferrable initially deferred for each row execute function note()"));
+	PGconn *link = fixture_connect(fixture_own_url());
+	snprintf(sql, sizeof sql, "alter database %s set synchronous_commit = off", PQdb(link));
+	PQfinish(link);
+	assert_true(fixture_exec(sql));
+	struct store *store = fixture_store(fixture_own_url(), 1, 1500);
+	struct tx *tx = must_claim(store, &arena, "a");
+	const char *ask = "select case current_setting('synchronous_commit') when 'on' then 200 "
+	                  "else 500 end as status";
+	assert_int_equal(run(store, &arena, tx, ask, &outcome, &err), IBID_OK);
+	assert_int_equal(outcome.status, 200);
+	assert_int_equal(put_and_commit(store, &arena, tx, "a", &err), IBID_OK);
+	tx = must_claim(store, &arena, "b");
+	assert_int_equal(run(store, &arena, tx,
+	                     "select set_config('synchronous_commit', 'off', true) = 'off' as x; "
+	                     "select 200 as status",
+	                     &outcome, &err),
+	                 IBID_OK);
+	assert_int_equal(put_and_commit(store, &arena, tx, "b", &err), IBID_OK);
+	assert_int_equal(fixture_number("select count(*) from seen where setting = 'on'"), 2);
+	assert_int_equal(fixture_number("select count(*) from seen"), 2);
+	store_close(store);
+	store_close(setup);
+	arena_release(&arena);
+}
+
 /* ---- Locks ---------------------------------------------------------------------------------- */
 
 struct updater {
@@ -680,9 +770,49 @@ static void statements_that_the_server_forgot_are_prepared_again(void **state)
 	struct store *store = fixture_fresh();
 	(void)state;
 	submit(store, &arena, "before");
-	assert_int_equal(after_lending(store, &arena, "k", "deallocate all", &err), IBID_RETRY);
+	assert_int_equal(after_lending(store, &arena, "k", "deallocate all", &err), IBID_UNAVAILABLE);
+	assert_non_null(strstr(err.text, "prepared statements were changed"));
 	submit(store, &arena, "k");
 	store_close(store);
+	arena_release(&arena);
+}
+
+static void a_statement_is_named_by_its_text_and_types(void **state)
+{
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct outcome outcome;
+	struct pg_statement statements[3] = {
+	    {.sql = "select $1", .types = (const Oid[]){20}, .param_count = 1},
+	    {.sql = "select $1", .types = (const Oid[]){25}, .param_count = 1},
+	    {.sql = "select $1", .types = (const Oid[]){20}, .param_count = 1},
+	};
+	struct store *setup = fixture_fresh();
+	struct store *store = fixture_store(fixture_own_url(), 1, 1500);
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_true(pg_statement_register(&statements[i]));
+	assert_string_not_equal(statements[0].name, statements[1].name);
+	assert_string_equal(statements[0].name, statements[2].name);
+	assert_int_equal(statements[0].id, statements[2].id);
+	/* One text in several scripts, and twice in each, on one connection. */
+	for (int i = 0; i < 2; i++) {
+		struct tx *tx = must_claim(store, &arena, "k");
+		if (run(store, &arena, tx, "select 200 as status; select 200 as status", &outcome, &err))
+			fail_msg("%s", err.text);
+		store->ops->rollback(&tx);
+	}
+	struct tx *tx = must_claim(store, &arena, "k");
+	PGconn *link = store->ops->lend(tx, true);
+	PGresult *result = PQexec(link, "select count(*) > 3, "
+	                                "bool_and(name ~ '^ibid_[0-9a-f]{16}$') "
+	                                "from pg_prepared_statements");
+	assert_string_equal(PQgetvalue(result, 0, 0), "t");
+	assert_string_equal(PQgetvalue(result, 0, 1), "t");
+	PQclear(result);
+	store->ops->rollback(&tx);
+	store_close(store);
+	store_close(setup);
 	arena_release(&arena);
 }
 
@@ -728,6 +858,68 @@ static void emit_and_reject_refuse_wrong_use(void **state)
 	assert_string_equal(state_of(link, "select ibid.reject('no spaces', 422, 'x')"), "IB003");
 	assert_string_equal(state_of(link, "select ibid.reject('A', 200, 'x')"), "IB003");
 	assert_string_equal(state_of(link, "select ibid.reject('A', 422, null)"), "IB001");
+	PQfinish(link);
+	store_close(store);
+}
+
+static void emit_refuses_arguments_that_no_consumer_could_use(void **state)
+{
+	static const struct {
+		const char *arguments, *why;
+	} rows[] = {
+	    {"null, 'p', 'PaymentCreated', '{}'", "aggregate type and id"},
+	    {"'', 'p', 'PaymentCreated', '{}'", "aggregate type and id"},
+	    {"'payment', null, 'PaymentCreated', '{}'", "aggregate type and id"},
+	    {"'payment', '', 'PaymentCreated', '{}'", "aggregate type and id"},
+	    {"repeat('x', 256), 'p', 'PaymentCreated', '{}'", "aggregate type and id"},
+	    {"'payment', repeat('Ã©', 128), 'PaymentCreated', '{}'", "aggregate type and id"},
+	    {"'payment', 'p', 'PaymentCreated', '{}', null, ''", "the key is"},
+	    {"'payment', 'p', 'PaymentCreated', '{}', null, repeat('x', 256)", "the key is"},
+	    {"'payment', 'p', 'PaymentCreated', '{}', -1", "the version is"},
+	    {"'payment', 'p', 'PaymentCreated', to_jsonb(repeat('x', 1048576))", "1 MiB"},
+	    {"'payment', 'p', 'Other', '{}'", "not declared"},
+	    {"'payment', 'p', null, '{}'", "not declared"},
+	};
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct outcome outcome;
+	char sql[256];
+	struct store *store = fixture_fresh();
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct tx *tx = must_claim(store, &arena, "k");
+		snprintf(sql, sizeof sql, "select ibid.emit(%s)", rows[i].arguments);
+		if (run(store, &arena, tx, sql, &outcome, &err) != IBID_FAILED ||
+		    !strstr(err.text, rows[i].why))
+			fail_msg("%s: %s", rows[i].arguments, err.text);
+		store->ops->rollback(&tx);
+	}
+	struct tx *tx = must_claim(store, &arena, "k");
+	if (run(store, &arena, tx,
+	        "select ibid.emit('payment', repeat('x', 255), 'PaymentCreated', '{}', 0); "
+	        "select ibid.emit('payment', repeat('x', 255), 'PaymentCreated', '{}', 2, repeat('y', 255)); "
+	        "select 200 as status",
+	        &outcome, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(put_and_commit(store, &arena, tx, "k", &err), IBID_OK);
+	assert_int_equal(fixture_number("select sum(version) from ibid.event"), 3);
+	store_close(store);
+	arena_release(&arena);
+}
+
+/* Also for the owner, whom no grant stops. */
+static void the_outbox_and_the_audit_trail_can_not_be_emptied(void **state) /* I3 */
+{
+	static const char *const refused[] = {
+	    "truncate ibid.event",       "truncate ibid.audit",         "truncate ibid.event_default",
+	    "truncate ibid.audit_default", "truncate ibid.command, ibid.event",
+	};
+	struct store *store = fixture_fresh();
+	PGconn *link = fixture_connect(fixture_own_url());
+	(void)state;
+	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+		if (strcmp(state_of(link, refused[i]), "IB007") != 0)
+			fail_msg("%s", refused[i]);
 	PQfinish(link);
 	store_close(store);
 }
@@ -1003,6 +1195,34 @@ static void many_claims_share_two_connections_of_a_transaction_pool(void **state
 	store_close(setup);
 }
 
+static void named_statements_behind_a_transaction_pool_are_explained(void **state)
+{
+	struct bouncer bouncer;
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct claim got;
+	struct store *setup = fixture_fresh();
+	(void)state;
+	if (!bouncer_start(&bouncer)) {
+		store_close(setup);
+		skip();
+	}
+	const char *url = fixture_url("postgres", bouncer.port, "");
+	struct store *one = fixture_store(url, 1, 1500), *two = fixture_store(url, 1, 1500);
+	submit(one, &arena, "k");
+	/* It gets the server on which the other one has prepared its statements. */
+	assert_int_equal(claim(two, &arena, "l", &got, &err), IBID_UNAVAILABLE);
+	assert_string_equal(err.text,
+	                    "prepared statements were changed under this connection: behind a "
+	                    "transaction-pooling proxy add statements=unnamed to the store's URL");
+	submit(one, &arena, "m");
+	store_close(one);
+	store_close(two);
+	bouncer_stop(&bouncer);
+	store_close(setup);
+	arena_release(&arena);
+}
+
 /* ---- Doctor --------------------------------------------------------------------------------- */
 
 struct findings {
@@ -1050,6 +1270,36 @@ static void doctor_refuses_what_would_lose_commits(void **state)
 	assert_non_null(strstr(examine(8).refusal, "no schema"));
 }
 
+static void a_database_that_is_not_in_utf8_is_refused(void **state)
+{
+	struct ibid_err err;
+	struct findings findings = {0};
+	char sql[160], url[256];
+	int from, to;
+	(void)state;
+	fixture_database();
+	snprintf(sql, sizeof sql,
+	         "create database ibid_test_latin1_%d encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' "
+	         "template template0",
+	         (int)getpid());
+	assert_true(fixture_exec(sql));
+	PGconn *link = fixture_connect(fixture_own_url());
+	snprintf(url, sizeof url, "postgres://postgres@%s:%d/ibid_test_latin1_%d", PQhost(link),
+	         fixture_port(), (int)getpid());
+	PQfinish(link);
+	struct store *store = fixture_store(url, 1, 1500);
+	assert_int_equal(store->ops->migrate(store, &from, &to, &err), IBID_SCHEMA);
+	assert_string_equal(err.text, "the database has the encoding LATIN1; ibid needs UTF8");
+	assert_int_equal(store->ops->check_schema(store, &to, &err), IBID_SCHEMA);
+	assert_string_equal(err.text, "the database has the encoding LATIN1; ibid needs UTF8");
+	assert_int_equal(store->ops->doctor(store, note, &findings, &err), IBID_OK);
+	assert_int_equal(findings.refused, 1);
+	assert_string_equal(findings.refusal, "encoding LATIN1");
+	store_close(store);
+	snprintf(sql, sizeof sql, "drop database ibid_test_latin1_%d with (force)", (int)getpid());
+	assert_true(fixture_exec(sql));
+}
+
 /* ---- Errors --------------------------------------------------------------------------------- */
 
 static void an_error_points_at_its_line_and_quotes_no_value(void **state)
@@ -1071,6 +1321,44 @@ static void an_error_points_at_its_line_and_quotes_no_value(void **state)
 	assert_null(strstr(err.text, "s3cret"));
 	store->ops->rollback(&tx);
 	store_close(store);
+	arena_release(&arena);
+}
+
+static void an_exclusion_violation_is_a_duplicate_of_its_constraint(void **state)
+{
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct outcome outcome;
+	struct store *store = fixture_fresh();
+	(void)state;
+	assert_true(fixture_exec("create table booking (during int4range, "
+	                         "constraint no_overlap exclude using gist (during with &&))"));
+	assert_true(fixture_exec("insert into booking values ('[1,5)')"));
+	struct tx *tx = must_claim(store, &arena, "k");
+	assert_int_equal(
+	    run(store, &arena, tx, "insert into booking values ('[4,9)')", &outcome, &err),
+	    IBID_DUPLICATE);
+	assert_string_equal(outcome.unique, "no_overlap");
+	store->ops->rollback(&tx);
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void a_server_that_refuses_to_write_is_told_with_its_causes(void **state)
+{
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct store *setup = fixture_fresh();
+	struct store *store = fixture_store(
+	    fixture_url("postgres", fixture_port(), "?options=-cdefault_transaction_read_only%3Don"), 1,
+	    1500);
+	(void)state;
+	struct tx *tx = must_claim(store, &arena, "k");
+	assert_int_equal(put_and_commit(store, &arena, tx, "k", &err), IBID_UNAVAILABLE);
+	assert_non_null(strstr(err.text, "the server refuses to write: a standby, or "
+	                                 "default_transaction_read_only is on"));
+	store_close(store);
+	store_close(setup);
 	arena_release(&arena);
 }
 
@@ -1130,7 +1418,11 @@ int main(void)
 	    cmocka_unit_test(a_handler_that_leaves_results_unread_is_misuse),
 	    cmocka_unit_test(statements_of_a_lent_connection_commit_with_the_command),
 	    cmocka_unit_test(a_lent_connection_that_was_lost_has_committed_nothing),
+	    cmocka_unit_test(what_a_script_does_to_its_session_does_not_reach_the_next_command),
+	    cmocka_unit_test(a_commit_is_durable_whatever_the_default_or_the_handler_says),
 	    cmocka_unit_test(emit_and_reject_refuse_wrong_use),
+	    cmocka_unit_test(emit_refuses_arguments_that_no_consumer_could_use),
+	    cmocka_unit_test(the_outbox_and_the_audit_trail_can_not_be_emptied),
 	    cmocka_unit_test(one_of_two_in_a_deadlock_is_told_to_retry),
 	    cmocka_unit_test(a_serialization_failure_is_told_to_retry),
 	    cmocka_unit_test(a_locked_business_row_is_busy_and_not_an_endless_wait),
@@ -1138,13 +1430,18 @@ int main(void)
 	    cmocka_unit_test(a_full_pool_is_busy_and_recovers),
 	    cmocka_unit_test(a_plan_that_outlived_its_table_is_made_again),
 	    cmocka_unit_test(statements_that_the_server_forgot_are_prepared_again),
+	    cmocka_unit_test(a_statement_is_named_by_its_text_and_types),
 	    cmocka_unit_test(without_named_statements_nothing_is_prepared),
 	    cmocka_unit_test(the_application_role_can_work_and_can_not_rewrite_history),
 	    cmocka_unit_test(a_failed_row_is_replaced_by_the_application_role),
 	    cmocka_unit_test(processes_that_migrate_at_once_do_it_once),
 	    cmocka_unit_test(many_claims_share_two_connections_of_a_transaction_pool),
+	    cmocka_unit_test(named_statements_behind_a_transaction_pool_are_explained),
 	    cmocka_unit_test(doctor_refuses_what_would_lose_commits),
+	    cmocka_unit_test(a_database_that_is_not_in_utf8_is_refused),
 	    cmocka_unit_test(an_error_points_at_its_line_and_quotes_no_value),
+	    cmocka_unit_test(an_exclusion_violation_is_a_duplicate_of_its_constraint),
+	    cmocka_unit_test(a_server_that_refuses_to_write_is_told_with_its_causes),
 	    cmocka_unit_test(a_key_too_long_for_the_index_is_a_limit),
 	    cmocka_unit_test(a_schema_file_that_commits_is_noticed_and_not_noted),
 	};

@@ -865,7 +865,6 @@ static void temporary_objects_are_refused(void **state)
 	    "create temp trigger sly after insert on main.payment begin select 1; end",
 	    "create virtual table temp.payment using fts5(id)",
 	    "create virtual table temp.payment using rtree(id, a, b)",
-	    "drop table temp.sqlite_temp_schema",
 	};
 	struct arena arena = {0};
 	struct outcome outcome;
@@ -877,16 +876,17 @@ static void temporary_objects_are_refused(void **state)
 	for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
 		snprintf(text, sizeof text, "%s; select 200 as status;", refused[i]);
 		enum ibid_code code = run_text(store, 1, text, &outcome, &arena);
-		if (code != IBID_FAILED)
+		if (code != IBID_FAILED && code != IBID_CONTRACT)
 			fail_msg("%s: %s", refused[i], ibid_code_name(code));
 		struct tx *tx = claim_free(store, "lent", 2);
 		sqlite3 *db = store->ops->lend(tx, true);
-		if (sqlite3_exec(db, refused[i], NULL, NULL, NULL) == SQLITE_OK)
-			fail_msg("a callback can: %s", refused[i]);
+		if (sqlite3_exec(db, refused[i], NULL, NULL, NULL) != SQLITE_AUTH)
+			fail_msg("a callback, %s: %s", refused[i], sqlite3_errmsg(db));
 		store->ops->lend(tx, false);
 		store->ops->rollback(&tx);
 	}
-	assert_fails(store, refused[0], "temporary");
+	/* The splitter knows the word TEMP; only the authorizer knows what a name means. */
+	assert_fails(store, refused[1], "temporary tables");
 	struct schema_file temp = {.name = "temp", .text = refused[0], .now_us = 1};
 	assert_int_equal(store->ops->apply_schema(store, &temp, &schema, &err), IBID_CONTRACT);
 	assert_non_null(strstr(err.text, "temporary"));

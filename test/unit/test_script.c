@@ -227,6 +227,15 @@ static void what_would_end_the_transaction_or_change_the_session_is_refused(void
 	    {"set constraints all immediate", "1|set constraints all immediate|"},
 	    {"select commit from \"begin\"", "1|select commit from \"begin\"|"},
 	    {"(select 1)", "1|(select 1)|"},
+	    {"create temp table t (a int)", NULL,
+	     "f.sql:1: CREATE TEMPORARY is not allowed in a script: it outlives the transaction"},
+	    {"create or replace temporary view v as select 1", NULL,
+	     "f.sql:1: CREATE TEMPORARY is not allowed in a script: it outlives the transaction"},
+	    {"create local temp table t (a int)", NULL,
+	     "f.sql:1: CREATE TEMPORARY is not allowed in a script: it outlives the transaction"},
+	    {"create table pg_temp.t (a int)", NULL,
+	     "f.sql:1: CREATE TEMPORARY is not allowed in a script: it outlives the transaction"},
+	    {"create table temp (a int)", "1|create table temp (a int)|"},
 	};
 	CHECK(DIALECT_POSTGRES, rows);
 	static const struct row sqlite[] = {
@@ -238,9 +247,46 @@ static void what_would_end_the_transaction_or_change_the_session_is_refused(void
 	     "f.sql:1: pragma is not allowed in a script: it outlives the transaction"},
 	    {"create temp trigger x after insert on t begin select 1; end", NULL,
 	     "f.sql:1: CREATE TRIGGER is not allowed in a script; put it into the schema file"},
+	    {"create temp table t(a)", NULL,
+	     "f.sql:1: CREATE TEMPORARY is not allowed in a script: it outlives the transaction"},
 	    {"create table t(a)", "1|create table t(a)|"},
 	};
 	CHECK(DIALECT_SQLITE, sqlite);
+}
+
+static void statements_that_may_change_the_session_are_marked(void **state)
+{
+	static const struct {
+		const char *text;
+		bool marked;
+	} rows[] = {
+	    {"select set_config('search_path', 'x', false)", true},
+	    {"select \"set_config\"('search_path', 'x', false)", true},
+	    {"select a, SET_CONFIG('search_path', 'x', false) from t", true},
+	    {"do $$ begin null; end $$", true},
+	    {"/* x */ call p()", true},
+	    {"select 1 as a into temp t", true},
+	    {"create table if not exists pg_temp.t (a int)", true},
+	    {"update pg_settings set setting = 'off'", true},
+	    {"select pg_advisory_lock(1)", true},
+	    {"select pg_advisory_xact_lock(1)", false},
+	    {"insert into t values (1) on conflict do nothing", false},
+	    {"select 'set_config', role, session -- do: temp\nfrom t", false},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct arena arena = {0};
+		struct ibid_err err = {0};
+		struct script_statements statements;
+		const char *text = arena_printf(&arena, "%s; select 1", rows[i].text);
+		assert_int_equal(
+		    script_split(&arena, DIALECT_POSTGRES, "f.sql", text, NULL, 0, &statements, &err),
+		    IBID_OK);
+		if (statements.items[0].leaves_state != rows[i].marked)
+			fail_msg("%s", rows[i].text);
+		assert_false(statements.items[1].leaves_state);
+		arena_release(&arena);
+	}
 }
 
 static void what_the_engine_would_read_differently_is_refused(void **state)
@@ -298,6 +344,7 @@ int main(void)
 	    cmocka_unit_test(postgres_parameters_become_numbers),
 	    cmocka_unit_test(sqlite_parameters_stay_as_they_are),
 	    cmocka_unit_test(what_would_end_the_transaction_or_change_the_session_is_refused),
+	    cmocka_unit_test(statements_that_may_change_the_session_are_marked),
 	    cmocka_unit_test(what_the_engine_would_read_differently_is_refused),
 	    cmocka_unit_test(nesting_has_a_limit),
 	};

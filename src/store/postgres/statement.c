@@ -22,19 +22,26 @@ const char *const pg_express_finish = sql_pg_express_finish;
 
 /* ---- Names ---------------------------------------------------------------------------------- */
 
+static uint64_t digest_bytes(const char *bytes, size_t size)
+{
+	struct sha256 hash = sha256(bytes, size);
+	uint64_t digest = 0;
+	for (size_t i = 0; i < 8; i++)
+		digest = digest << 8 | hash.bytes[i];
+	return digest;
+}
+
+/* The text's NUL keeps it apart from the types. */
 static bool digest_of(const struct pg_statement *statement, uint64_t *ret)
 {
 	struct str text = STR_INIT(32 << 20);
-	uint64_t digest = 0;
-	str_add(&text, statement->sql, strlen(statement->sql) + 1); /* its NUL ends the text */
+	str_add(&text, statement->sql, strlen(statement->sql) + 1);
 	for (int i = 0; statement->types && i < statement->param_count; i++)
 		str_addf(&text, "%u,", statement->types[i]);
 	bool good = !text.failed;
-	struct sha256 hash = sha256(str_text(&text), text.size);
+	if (good)
+		*ret = digest_bytes(str_text(&text), text.size);
 	str_release(&text);
-	for (size_t i = 0; i < 8; i++)
-		digest = digest << 8 | hash.bytes[i];
-	*ret = digest;
 	return good;
 }
 
@@ -57,9 +64,7 @@ static struct {
 static void name_own(void)
 {
 	for (size_t i = 0; i < STATEMENT_COUNT; i++) {
-		/* Without memory it is as good as any other number, as long as it is its own. */
-		if (!digest_of(&pg_statements[i], &names.own[i]))
-			names.own[i] = i;
+		names.own[i] = digest_bytes(pg_statements[i].sql, strlen(pg_statements[i].sql) + 1);
 		write_name(names.own[i], names.own_names[i]);
 	}
 }

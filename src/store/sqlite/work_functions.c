@@ -74,6 +74,21 @@ static bool reason_ok(const char *reason)
 	return reason && *reason && strspn(reason, letters) == strlen(reason);
 }
 
+static enum ibid_code check_reject(sqlite3_value **values, struct ibid_err *err)
+{
+	sqlite3_int64 status = sqlite3_value_int64(values[1]);
+	enum ibid_code code = check_text(values[0], "ibid_reject: the code", err);
+	if (!code)
+		code = check_text(values[2], "ibid_reject: the text", err);
+	if (code)
+		return code;
+	if (!reason_ok(text_of(values[0])))
+		return err_set(err, IBID_FAILED, "ibid_reject: the code is letters A-Z, digits and _");
+	if (sqlite3_value_type(values[1]) != SQLITE_INTEGER || status < 400 || status > 499)
+		return err_set(err, IBID_FAILED, "ibid_reject: the status is an integer from 400 to 499");
+	return IBID_OK;
+}
+
 static void reject(sqlite3_context *context, int count, sqlite3_value **values)
 {
 	struct lite_tx *tx = work_of(context, "ibid_reject");
@@ -81,19 +96,10 @@ static void reject(sqlite3_context *context, int count, sqlite3_value **values)
 	(void)count;
 	if (!tx)
 		return;
-	const char *reason = text_of(values[0]), *text = text_of(values[2]);
-	sqlite3_int64 status = sqlite3_value_int64(values[1]);
-	enum ibid_code code = check_text(values[0], "ibid_reject: the code", &err);
-	if (!code)
-		code = check_text(values[2], "ibid_reject: the text", &err);
-	if (code)
-		; /* said already */
-	else if (!reason_ok(reason))
-		err_set(&err, IBID_FAILED, "ibid_reject: the code is letters A-Z, digits and _");
-	else if (sqlite3_value_type(values[1]) != SQLITE_INTEGER || status < 400 || status > 499)
-		err_set(&err, IBID_FAILED, "ibid_reject: the status is an integer from 400 to 499");
-	else
-		lite_tx_reject(tx, reason, (int)status, text ? text : "", &err);
+	if (!check_reject(values, &err)) {
+		const char *reason = text_of(values[0]), *text = text_of(values[2]);
+		lite_tx_reject(tx, reason, sqlite3_value_int(values[1]), text ? text : "", &err);
+	}
 	stop(context, tx, &err);
 }
 
