@@ -5,6 +5,8 @@
 #include "cli/output.h"
 #include "contract/matrix.h"
 #include "ledger/ledger.h"
+#include "ledger/params.h"
+#include "store/script.h"
 
 #include <string.h>
 
@@ -48,6 +50,52 @@ static int print_problems(const struct args *args, const struct contracts *contr
 	return ok ? CLI_FOUND : CLI_ERROR;
 }
 
+static const struct {
+	const char *name;
+	enum script_dialect dialect;
+} dialects[] = {{"sqlite", DIALECT_SQLITE}, {"postgres", DIALECT_POSTGRES}};
+
+/* Split a script as each store that has it would. False when one is refused, which is then printed.
+ */
+static bool check_script(const struct args *args, const struct contracts *contracts,
+                         const struct contract *contract, const char *file)
+{
+	struct arena arena = {0};
+	struct param_spec *specs = NULL;
+	size_t count = 0;
+	struct ibid_err err = {0};
+	bool good = params_specs(&arena, contract, &specs, &count, &err) == IBID_OK;
+	for (size_t i = 0; good && i < sizeof dialects / sizeof *dialects; i++) {
+		const char *text = NULL, *name = params_file_name(&arena, file, dialects[i].name);
+		struct script_statements parts;
+		if (contracts_read_file(contracts, &arena, file, dialects[i].name, &text, &err))
+			continue; /* written for the other store only */
+		if (script_split(&arena, dialects[i].dialect, name, text, specs, count, &parts, &err)) {
+			struct contract_problem problem = {.file = contracts_dir(contracts), .text = err.text};
+			good = false;
+			if (args_has(args, OPT_JSON))
+				(void)print_problem_json(&problem);
+			else
+				out_textf("%s/%s\n", problem.file, problem.text);
+		}
+	}
+	arena_release(&arena);
+	return good;
+}
+
+static size_t bad_scripts(const struct args *args, const struct contracts *contracts)
+{
+	size_t bad = 0;
+	for (size_t i = 0; i < contracts_count(contracts); i++) {
+		const struct contract *contract = contracts_at(contracts, i);
+		if (contract->script)
+			bad += !check_script(args, contracts, contract, contract->script);
+		for (size_t k = 0; k < contract->unique_count; k++)
+			bad += !check_script(args, contracts, contract, contract->uniques[k].find);
+	}
+	return bad;
+}
+
 int cmd_contract_check(const struct args *args)
 {
 	struct ibid_err err = {0};
@@ -57,10 +105,13 @@ int cmd_contract_check(const struct args *args)
 		return usage_no_dir(args);
 	enum ibid_code code = contracts_load(dir_of(args), &contracts, &err);
 	size_t count = contracts ? contracts_count(contracts) : 0;
+	size_t bad = code ? 0 : bad_scripts(args, contracts);
 	if (code == IBID_CONTRACT)
 		exit = print_problems(args, contracts);
 	else if (code)
 		exit = say_err(&err);
+	else if (bad)
+		exit = CLI_FOUND;
 	else if (!args_has(args, OPT_JSON))
 		out_textf("%zu contract%s, no problems\n", count, count == 1 ? "" : "s");
 	contracts_free(contracts);

@@ -355,6 +355,15 @@ class Contracts(Case):
         self.assertIn("?", problem["question"])
         self.assertGreater(problem["line"], 0)
 
+    def test_scripts_are_checked_for_both_stores(self):
+        for store, line, says in (("sqlite", "commit;", "commit"), ("postgres", "select :nobody;", ":nobody")):
+            script = os.path.join(self.contracts, "create-payment.%s.sql" % store)
+            good = read(script)
+            write(script, good + line + "\n")
+            answer = self.ibid("contract", "check", self.contracts, code=8)
+            self.assertRegex(answer.out, r"\A%s:\d+: .*%s" % (re.escape(script), says))
+            write(script, good)
+
     def test_every_problem_of_every_file_is_shown_at_once(self):  # A01
         good = read(self.yaml)
         write(self.yaml, good.replace("owner: payments", "ownr: payments"))
