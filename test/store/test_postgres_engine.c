@@ -544,7 +544,7 @@ static void check_nothing_is_left(struct store *store, const char *sql, const ch
 static void what_a_script_does_to_its_session_does_not_reach_the_next_command(void **state)
 {
 	struct store *setup = fixture_fresh();
-	struct store *store = fixture_store(fixture_own_url(), 1, 1500);
+	struct store *store = fixture_store(fixture_own_url(), 2, 1500);
 	const char *real = "select status from payment", *path =
 	    "select case when current_setting('search_path') = '\"$user\", public' then 200 else 500 end "
 	    "as status";
@@ -582,7 +582,7 @@ static void a_commit_is_durable_whatever_the_default_or_the_handler_says(void **
 	snprintf(sql, sizeof sql, "alter database %s set synchronous_commit = off", PQdb(link));
 	PQfinish(link);
 	assert_true(fixture_exec(sql));
-	struct store *store = fixture_store(fixture_own_url(), 1, 1500);
+	struct store *store = fixture_store(fixture_own_url(), 2, 1500);
 	struct tx *tx = must_claim(store, &arena, "a");
 	const char *ask = "select case current_setting('synchronous_commit') when 'on' then 200 "
 	                  "else 500 end as status";
@@ -788,7 +788,7 @@ static void a_statement_is_named_by_its_text_and_types(void **state)
 	    {.sql = "select $1", .types = (const Oid[]){20}, .param_count = 1},
 	};
 	struct store *setup = fixture_fresh();
-	struct store *store = fixture_store(fixture_own_url(), 1, 1500);
+	struct store *store = fixture_store(fixture_own_url(), 2, 1500);
 	(void)state;
 	for (int i = 0; i < 3; i++)
 		assert_true(pg_statement_register(&statements[i]));

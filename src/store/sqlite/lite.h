@@ -138,8 +138,8 @@ IBID_CHECK enum ibid_code lite_checkpoint(struct lite_store *store, struct ibid_
 /* schema.c */
 enum ibid_code lite_migrate(struct store *, int *ret_from, int *ret_to, struct ibid_err *);
 enum ibid_code lite_check_schema(struct store *, int *ret_version, struct ibid_err *);
-enum ibid_code lite_apply_schema(struct store *, const struct schema_file *,
-                                 enum schema_state *ret, struct ibid_err *);
+enum ibid_code lite_apply_schema(struct store *, const struct schema_file *, enum schema_state *ret,
+                                 struct ibid_err *);
 enum ibid_code lite_check_decimal_column(struct store *, const char *name, struct ibid_err *);
 IBID_CHECK enum ibid_code lite_schema_version(struct lite_conn *conn, int *ret,
                                               struct ibid_err *err);
