@@ -199,7 +199,9 @@ static enum ibid_code check_set(struct splitter *s)
 /* A temporary table would stand before the real one of its name in all later commands. */
 static enum ibid_code check_create(struct splitter *s)
 {
-	size_t next = word_is(s, 1, "or") ? 3 : word_is(s, 1, "local") || word_is(s, 1, "global") ? 2 : 1;
+	size_t next = word_is(s, 1, "or")                                 ? 3
+	              : word_is(s, 1, "local") || word_is(s, 1, "global") ? 2
+	                                                                  : 1;
 	bool temporary = word_is(s, next, "temp") || word_is(s, next, "temporary");
 	if (s->dialect == DIALECT_SQLITE && word_is(s, temporary ? next + 1 : next, "trigger"))
 		return refuse(s, s->first_line,

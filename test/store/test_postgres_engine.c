@@ -400,17 +400,22 @@ static void a_claim_and_a_commit_are_one_round_trip_each(void **state)
 	struct lost lost = lost_new("");
 	struct ibid_err err;
 	struct outcome outcome;
+	struct script *script;
 	(void)state;
 	submit(lost.proxied, &lost.arena, "before");
+	assert_int_equal(lost.proxied->ops->make_script(lost.proxied, "f.sql",
+	                                                "select 1; select 2; select 200 as status",
+	                                                NULL, 0, &script, &err),
+	                 IBID_OK); /* asks the server what it answers with: trips of its own */
 	unsigned from = proxy_syncs(lost.proxy);
 	struct tx *tx = must_claim(lost.proxied, &lost.arena, "k");
 	assert_int_equal(proxy_syncs(lost.proxy) - from, 1);
-	assert_int_equal(run(lost.proxied, &lost.arena, tx, "select 1; select 2; select 200 as status",
-	                     &outcome, &err),
+	assert_int_equal(lost.proxied->ops->run_script(tx, &lost.arena, script, NULL, &outcome, &err),
 	                 IBID_OK);
 	assert_int_equal(proxy_syncs(lost.proxy) - from, 2);
 	assert_int_equal(put_and_commit(lost.proxied, &lost.arena, tx, "k", &err), IBID_OK);
 	assert_int_equal(proxy_syncs(lost.proxy) - from, 3);
+	lost.proxied->ops->free_script(lost.proxied, script);
 	lost_free(&lost);
 }
 
@@ -545,19 +550,24 @@ static void what_a_script_does_to_its_session_does_not_reach_the_next_command(vo
 {
 	struct store *setup = fixture_fresh();
 	struct store *store = fixture_store(fixture_own_url(), 2, 1500);
-	const char *real = "select status from payment", *path =
-	    "select case when current_setting('search_path') = '\"$user\", public' then 200 else 500 end "
-	    "as status";
+	const char *real = "select status from payment",
+	           *path = "select case when current_setting('search_path') = '\"$user\", public' then "
+	                   "200 else 500 end "
+	                   "as status";
 	(void)state;
 	assert_true(fixture_exec("create table payment (status int)"));
 	assert_true(fixture_exec("insert into payment values (200)"));
 	check_nothing_is_left(store, "select 500 as status into temp payment", real);
-	check_nothing_is_left(store, "do $$ begin create temp table payment (status int); end $$", real);
-	check_nothing_is_left(store, "select set_config('search_path', 'ibid', false) is null as x; "
-	                             "select 200 as status", path);
+	check_nothing_is_left(store, "do $$ begin create temp table payment (status int); end $$",
+	                      real);
+	check_nothing_is_left(store,
+	                      "select set_config('search_path', 'ibid', false) is null as x; "
+	                      "select 200 as status",
+	                      path);
 	check_nothing_is_left(store, "do $$ begin set search_path = ibid; end $$", path);
-	check_nothing_is_left(store, "do $$ begin set session authorization ibid_app; end $$",
-	                      "select case when session_user = 'ibid_app' then 500 else 200 end as status");
+	check_nothing_is_left(
+	    store, "do $$ begin set session authorization ibid_app; end $$",
+	    "select case when session_user = 'ibid_app' then 500 else 200 end as status");
 	store_close(store);
 	store_close(setup);
 }
@@ -897,7 +907,8 @@ static void emit_refuses_arguments_that_no_consumer_could_use(void **state)
 	struct tx *tx = must_claim(store, &arena, "k");
 	if (run(store, &arena, tx,
 	        "select ibid.emit('payment', repeat('x', 255), 'PaymentCreated', '{}', 0); "
-	        "select ibid.emit('payment', repeat('x', 255), 'PaymentCreated', '{}', 2, repeat('y', 255)); "
+	        "select ibid.emit('payment', repeat('x', 255), 'PaymentCreated', '{}', 2, repeat('y', "
+	        "255)); "
 	        "select 200 as status",
 	        &outcome, &err))
 		fail_msg("%s", err.text);
@@ -911,8 +922,11 @@ static void emit_refuses_arguments_that_no_consumer_could_use(void **state)
 static void the_outbox_and_the_audit_trail_can_not_be_emptied(void **state) /* I3 */
 {
 	static const char *const refused[] = {
-	    "truncate ibid.event",       "truncate ibid.audit",         "truncate ibid.event_default",
-	    "truncate ibid.audit_default", "truncate ibid.command, ibid.event",
+	    "truncate ibid.event",
+	    "truncate ibid.audit",
+	    "truncate ibid.event_default",
+	    "truncate ibid.audit_default",
+	    "truncate ibid.command, ibid.event",
 	};
 	struct store *store = fixture_fresh();
 	PGconn *link = fixture_connect(fixture_own_url());
@@ -1335,9 +1349,8 @@ static void an_exclusion_violation_is_a_duplicate_of_its_constraint(void **state
 	                         "constraint no_overlap exclude using gist (during with &&))"));
 	assert_true(fixture_exec("insert into booking values ('[1,5)')"));
 	struct tx *tx = must_claim(store, &arena, "k");
-	assert_int_equal(
-	    run(store, &arena, tx, "insert into booking values ('[4,9)')", &outcome, &err),
-	    IBID_DUPLICATE);
+	assert_int_equal(run(store, &arena, tx, "insert into booking values ('[4,9)')", &outcome, &err),
+	                 IBID_DUPLICATE);
 	assert_string_equal(outcome.unique, "no_overlap");
 	store->ops->rollback(&tx);
 	store_close(store);
@@ -1387,11 +1400,21 @@ static void a_schema_file_that_commits_is_noticed_and_not_noted(void **state)
 	enum schema_state applied;
 	struct store *store = fixture_fresh();
 	(void)state;
-	assert_int_equal(store->ops->apply_schema(store, &(struct schema_file){.name = "s.sql", .text = "create table a (x int); commit; begin;", .now_us = 1}, &applied, &err),
+	assert_int_equal(store->ops->apply_schema(
+	                     store,
+	                     &(struct schema_file){.name = "s.sql",
+	                                           .text = "create table a (x int); commit; begin;",
+	                                           .now_us = 1},
+	                     &applied, &err),
 	                 IBID_CONTRACT);
 	assert_non_null(strstr(err.text, "must not begin or end"));
 	assert_int_equal(fixture_number("select count(*) from ibid.schema_file"), 0);
-	assert_int_equal(store->ops->apply_schema(store, &(struct schema_file){.name = "t.sql", .text = "create table b (x int);\n\ncreate tabel c;", .now_us = 1}, &applied, &err),
+	assert_int_equal(store->ops->apply_schema(
+	                     store,
+	                     &(struct schema_file){.name = "t.sql",
+	                                           .text = "create table b (x int);\n\ncreate tabel c;",
+	                                           .now_us = 1},
+	                     &applied, &err),
 	                 IBID_CONTRACT);
 	assert_string_equal(err.text, "t.sql:3: syntax error at or near \"tabel\"");
 	store_close(store);

@@ -10,6 +10,7 @@
 #include "store/postgres/postgres.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -67,22 +68,28 @@ static bool read_columns(const PGresult *result, struct columns *ret)
 	return ret->status;
 }
 
-/* Ask the server. A statement that it can't describe yet (a table is missing) takes the long way.
- */
-static bool describe(struct pg_conn *conn, const struct pg_statement *statement,
+/* Ask the server. A statement that it can't describe yet (a table is missing, or locked for longer
+ * than we wait) takes the long way. In a transaction, which giving the connection back ends: so a
+ * proxy does not change the server in between. */
+static bool describe(struct pg_conn *conn, unsigned wait_ms, const struct pg_statement *statement,
                      struct columns *ret)
 {
 	bool good = false;
-	PGresult *prepared = NULL, *described = NULL;
+	char begin[64];
+	PGresult *begun = NULL, *prepared = NULL, *described = NULL;
+	snprintf(begin, sizeof begin, "begin; set local lock_timeout = %u", wait_ms);
 	if (!PQexitPipelineMode(conn->link))
 		conn->broken = true;
 	if (!conn->broken)
+		begun = PQexec(conn->link, begin);
+	if (PQresultStatus(begun) == PGRES_COMMAND_OK)
 		prepared = PQprepare(conn->link, "", statement->sql, statement->param_count,
 		                     statement->types);
 	if (PQresultStatus(prepared) == PGRES_COMMAND_OK)
 		described = PQdescribePrepared(conn->link, "");
 	if (PQresultStatus(described) == PGRES_COMMAND_OK)
 		good = read_columns(described, ret);
+	PQclear(begun);
 	PQclear(prepared);
 	PQclear(described);
 	if (PQstatus(conn->link) == CONNECTION_BAD || !PQenterPipelineMode(conn->link))
@@ -164,7 +171,7 @@ enum ibid_code pg_express_build(struct pg_store *store, struct script *script, s
 	enum ibid_code code = pg_pool_take(store, false, &conn, err);
 	if (code)
 		return code;
-	bool good = describe(conn, plain, &columns);
+	bool good = describe(conn, store->busy_ms, plain, &columns);
 	pg_pool_give(store, conn);
 	return good ? wrap(script, &columns, err) : IBID_OK;
 }
