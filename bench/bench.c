@@ -354,8 +354,11 @@ int main(void)
 	printf("store     callers  variant           per second    ratio   slowest .. fastest of %d "
 	       "rounds of %.1f s\n",
 	       ROUNDS, round_seconds);
-	bench_sqlite();
-	bench_postgres();
+	const char *only = getenv("BENCH_STORE"); /* sqlite, postgres; both without it */
+	if (!only || strcmp(only, "sqlite") == 0)
+		bench_sqlite();
+	if (!only || strcmp(only, "postgres") == 0)
+		bench_postgres();
 	bench_canonical();
 	bench_fingerprint();
 	return 0;

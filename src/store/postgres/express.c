@@ -180,7 +180,7 @@ enum ibid_code pg_express_build(struct pg_store *store, struct script *script, s
 
 /* In the order of the calls; the script's parts stand between GUARD and FINISH. */
 enum { CALL_BEGIN, CALL_LOCK, CALL_FIND, CALL_GUARD, CALL_SCRIPT };
-enum { TAIL_FINISH, TAIL_DEFERRED, TAIL_COMMIT, TAIL_COUNT };
+enum { TAIL_FINISH, TAIL_COMMIT, TAIL_COUNT };
 
 static const char **finish_values(struct arena *arena, const struct express *express)
 {
@@ -232,7 +232,6 @@ static struct pg_call *make_calls(struct pg_store *store, struct arena *arena,
 	struct pg_call *tail = calls + CALL_SCRIPT + parts;
 	tail[TAIL_FINISH] = (struct pg_call){.statement = &script->finish,
 	                                     .values = finish_values(arena, express)};
-	tail[TAIL_DEFERRED] = PG_CALL(CHECK_DEFERRED);
 	tail[TAIL_COMMIT] = PG_CALL(COMMIT);
 	*ret_count = count;
 	return arena->failed ? NULL : calls;

@@ -23,7 +23,6 @@
 	X(BEGIN, begin, 0)                                                                             \
 	X(COMMIT, commit, 0)                                                                           \
 	X(ROLLBACK, rollback, 0)                                                                       \
-	X(CHECK_DEFERRED, check_deferred, 0)                                                           \
 	X(GUARD, guard, 1)                                                                             \
 	X(CLAIM_LOCK, claim_lock, 8)                                                                   \
 	X(CLAIM_FIND, claim_find, 4)                                                                   \

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transaction.c -- the open transaction of one command, from claim to commit.
  *
- * The commit is one trip: the guard, what was queued, deferred constraints, COMMIT. An error before
- * COMMIT keeps it from running, so the answer is definite. A connection that ends before COMMIT's
- * own result was read leaves the outcome unknown (P3, I7): also where another statement's result
- * was still missing, because a proxy may have dropped results that the server had sent. */
+ * The commit is one trip: the guard, what was queued, COMMIT. An error before COMMIT keeps it from
+ * running, and one of COMMIT itself (a deferred constraint) rolls back: both are definite. A
+ * connection that ends before COMMIT's own result was read leaves the outcome unknown (P3, I7):
+ * also where another statement's result was still missing, because a proxy may have dropped results
+ * that the server had sent. */
 #include "store/postgres/postgres.h"
 
 #include <stdlib.h>
@@ -146,7 +147,7 @@ static enum ibid_code commit(struct pg_tx *tx, struct arena *arena, struct outco
                              struct ibid_err *err)
 {
 	const char *guard[] = {tx->command_id};
-	size_t count = tx->queue_count + 3;
+	size_t count = tx->queue_count + 2;
 	struct pg_trip trip;
 	struct pg_call *calls = arena_array(&tx->arena, count, sizeof *calls);
 	if (!calls)
@@ -154,7 +155,6 @@ static enum ibid_code commit(struct pg_tx *tx, struct arena *arena, struct outco
 	calls[0] = PG_CALL(GUARD, .values = guard);
 	if (tx->queue_count)
 		memcpy(calls + 1, tx->queue, tx->queue_count * sizeof *calls);
-	calls[count - 2] = PG_CALL(CHECK_DEFERRED);
 	calls[count - 1] = PG_CALL(COMMIT);
 	(void)!pg_trip(tx->conn, calls, count, &trip);
 	enum ibid_code code = judge(tx, calls, count, &trip, arena, ret, err);
