@@ -66,7 +66,7 @@ static bool check_script(const struct args *args, const struct contracts *contra
 	struct ibid_err err = {0};
 	bool good = params_specs(&arena, contract, &specs, &count, &err) == IBID_OK;
 	for (size_t i = 0; good && i < sizeof dialects / sizeof *dialects; i++) {
-		const char *text = NULL, *name = params_file_name(&arena, file, dialects[i].name);
+		const char *text = NULL, *name = contract_file_name(&arena, file, dialects[i].name);
 		struct script_statements parts;
 		if (contracts_read_file(contracts, &arena, file, dialects[i].name, &text, &err))
 			continue; /* written for the other store only */

@@ -170,6 +170,10 @@ const char *contracts_dir(const struct contracts *contracts);
 IBID_CHECK enum ibid_code contract_from_text(struct arena *arena, const char *text,
                                              struct contract **ret, struct ibid_err *err);
 
+/* A file as one store knows it: "$store" in its name replaced by `store_name`. NULL without memory.
+ */
+const char *contract_file_name(struct arena *arena, const char *file, const char *store_name);
+
 /* The content of a file of the directory, with "$store" in its name replaced by `store_name`
  * ("sqlite", "postgres"). IBID_NOT_FOUND names the file that is missing. */
 IBID_CHECK enum ibid_code contracts_read_file(const struct contracts *contracts,

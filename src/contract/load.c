@@ -89,7 +89,7 @@ static enum ibid_code file_read(int dir_fd, const char *name, struct arena *aren
 }
 
 /* "x.$store.sql" for one store. */
-static const char *file_for_store(struct arena *arena, const char *file, const char *store_name)
+const char *contract_file_name(struct arena *arena, const char *file, const char *store_name)
 {
 	const char *mark = strstr(file, "$store");
 	if (!mark)
@@ -103,7 +103,7 @@ enum ibid_code contracts_read_file(const struct contracts *contracts, struct are
 {
 	char *bytes = NULL;
 	size_t size = 0;
-	const char *name = file_for_store(arena, file, store_name);
+	const char *name = contract_file_name(arena, file, store_name);
 	if (!name)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	if (strchr(name, '/'))
@@ -169,8 +169,8 @@ static void check_script(struct contracts *contracts, const struct script_ref *s
 			           contracts->dir);
 		return;
 	}
-	const char *first = file_for_store(arena, script->file, store_names[0]);
-	const char *second = file_for_store(arena, script->file, store_names[1]);
+	const char *first = contract_file_name(arena, script->file, store_names[0]);
+	const char *second = contract_file_name(arena, script->file, store_names[1]);
 	if (first && second && !file_exists(contracts, first) && !file_exists(contracts, second))
 		PROBLEM_AT(&contracts->problems, script->node,
 		           "%s names %s, but neither %s nor %s exists in %s", script->path, script->file,

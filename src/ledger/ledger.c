@@ -102,8 +102,9 @@ static enum ibid_code make_script(struct ledger *ledger, const struct contract *
 	if (!code)
 		code = params_specs(&arena, contract, &specs, &count, err);
 	if (!code) {
-		const char *shown = params_file_name(&arena, file, ledger->store->ops->name);
-		code = ledger->store->ops->make_script(ledger->store, shown, text, specs, count, ret, err);
+		const char *shown = contract_file_name(&arena, file, ledger->store->ops->name);
+		code = ledger->store->ops->make_script(ledger->store, shown ? shown : file, text, specs,
+		                                       count, ret, err);
 	}
 	arena_release(&arena);
 	return code;

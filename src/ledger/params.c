@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ledger/params.h"
 
-#include <string.h>
-
 static const char *given(const char *text)
 {
 	return *text ? text : NULL;
@@ -87,14 +85,4 @@ const char *const *params_values(const struct ibid_work *work)
 	for (size_t i = 0; i < work->params.count; i++)
 		values[BUILTINS + i] = work->params.items[i].text;
 	return values;
-}
-
-const char *params_file_name(struct arena *arena, const char *file, const char *store_name)
-{
-	const char *at = strstr(file, "$store");
-	if (!at)
-		return file;
-	const char *name = arena_printf(arena, "%.*s%s%s", (int)(at - file), file, store_name,
-	                                at + strlen("$store"));
-	return name ? name : file;
 }

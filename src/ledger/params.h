@@ -14,7 +14,4 @@ IBID_CHECK enum ibid_code params_specs(struct arena *arena, const struct contrac
 /* The values for one command, in the same order; NULL without memory. */
 const char *const *params_values(const struct ibid_work *work);
 
-/* "create-payment.$store.sql" as the user knows the file: with the store's name. */
-const char *params_file_name(struct arena *arena, const char *file, const char *store_name);
-
 #endif
