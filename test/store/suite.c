@@ -848,16 +848,39 @@ static void *resolve_in_thread(void *user)
 	return NULL;
 }
 
+/* Tells the other thread that the verb has begun. */
+struct started {
+	bool yes;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+};
+
+static void note_resolve(void *user, const char *verb, bool after, enum ibid_code code)
+{
+	struct started *started = user;
+	(void)code;
+	if (after || strcmp(verb, "resolve") != 0)
+		return;
+	pthread_mutex_lock(&started->lock);
+	started->yes = true;
+	pthread_cond_signal(&started->changed);
+	pthread_mutex_unlock(&started->lock);
+}
+
 static void resolve_waits_for_the_twin_and_then_finds_its_row(void **state) /* B15, I7 */
 {
 	struct bed *bed = bed_of(state);
-	struct store *other = backend->again();
+	struct started started = {false, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER};
+	struct store *other = store_trace_wrap(backend->again(), note_resolve, &started);
 	struct resolving waiting = {.store = other};
 	struct command_row row = completed("k-1", 1);
 	pthread_t thread;
 	struct tx *tx = claim_free(bed, "k-1", 1);
 	pthread_create(&thread, NULL, resolve_in_thread, &waiting);
-	usleep(100000); /* long enough to be waiting; the test holds without it, but proves less */
+	pthread_mutex_lock(&started.lock);
+	while (!started.yes)
+		pthread_cond_wait(&started.changed, &started.lock);
+	pthread_mutex_unlock(&started.lock);
 	complete_row(bed, &tx, &row, NULL);
 	pthread_join(thread, NULL);
 	if (waiting.code)

@@ -31,8 +31,9 @@ enum ibid_code lite_put_audit(struct tx *base, const struct audit_row *row, stru
 	return lite_tx_failed(tx, code, err);
 }
 
-static void read_row(struct lite_run *run, struct arena *arena, struct audit_row *ret)
+static void read_row(struct lite_run *run, struct arena *arena, void *row)
 {
+	struct audit_row *ret = row;
 	ret->id = lite_read_uuid(run);
 	ret->command_id = lite_read_uuid(run);
 	ret->tenant = lite_read_text(run, arena);
@@ -66,13 +67,7 @@ enum ibid_code lite_list_audit(struct store *base, struct arena *arena, const ch
 	if (command_id)
 		lite_bind_uuid(&run, command_id);
 	lite_bind_int(&run, (int64_t)limit);
-	while (lite_row(&run, &code, err)) {
-		struct audit_row *row = lite_rows_add(&rows);
-		if (row)
-			read_row(&run, arena, row);
-		if (arena->failed)
-			code = err_set(err, IBID_NOMEM, "out of memory");
-	}
+	code = lite_rows_read(&rows, &run, read_row, code, err);
 	lite_end(&run);
 	lite_reader_give(store, conn);
 	if (!code) {

@@ -106,8 +106,9 @@ enum ibid_code lite_put_event(struct tx *base, const struct event_row *event, st
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-static void read_row(struct lite_run *run, struct arena *arena, struct event_row *ret)
+static void read_row(struct lite_run *run, struct arena *arena, void *row)
 {
+	struct event_row *ret = row;
 	ret->id = lite_read_uuid(run);
 	ret->command_id = lite_read_uuid(run);
 	ret->tenant = lite_read_text(run, arena);
@@ -143,13 +144,7 @@ enum ibid_code lite_list_events(struct store *base, struct arena *arena, const c
 		lite_bind_uuid(&run, &last);
 	}
 	lite_bind_int(&run, (int64_t)limit);
-	while (lite_row(&run, &code, err)) {
-		struct event_row *row = lite_rows_add(&rows);
-		if (row)
-			read_row(&run, arena, row);
-		if (arena->failed)
-			code = err_set(err, IBID_NOMEM, "out of memory");
-	}
+	code = lite_rows_read(&rows, &run, read_row, code, err);
 	lite_end(&run);
 	lite_reader_give(store, conn);
 	if (!code) {

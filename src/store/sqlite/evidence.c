@@ -31,8 +31,9 @@ enum ibid_code lite_put_evidence(struct store *base, const struct evidence_row *
 	return lite_write_end(store, upsert(conn, row, err), err);
 }
 
-static void read_row(struct lite_run *run, struct arena *arena, struct evidence_row *ret)
+static void read_row(struct lite_run *run, struct arena *arena, void *row)
 {
+	struct evidence_row *ret = row;
 	ret->tenant = lite_read_text(run, arena);
 	ret->command_id = lite_read_uuid(run);
 	ret->fingerprint = lite_read_hash(run);
@@ -57,13 +58,7 @@ enum ibid_code lite_list_evidence(struct store *base, struct arena *arena, const
 	code = lite_start(conn, LITE_evidence_list, &run, err);
 	lite_bind_text(&run, tenant);
 	lite_bind_uuid(&run, command_id);
-	while (lite_row(&run, &code, err)) {
-		struct evidence_row *row = lite_rows_add(&rows);
-		if (row)
-			read_row(&run, arena, row);
-		if (arena->failed)
-			code = err_set(err, IBID_NOMEM, "out of memory");
-	}
+	code = lite_rows_read(&rows, &run, read_row, code, err);
 	lite_end(&run);
 	lite_reader_give(store, conn);
 	if (!code) {

@@ -210,4 +210,10 @@ struct lite_rows {
 
 void *lite_rows_add(struct lite_rows *rows); /* zeroed; NULL: out of memory */
 
+/* Add every row of a started run, each filled in by `read`. Does nothing when `code` is set. */
+typedef void lite_read_fn(struct lite_run *run, struct arena *arena, void *row);
+IBID_CHECK enum ibid_code lite_rows_read(struct lite_rows *rows, struct lite_run *run,
+                                         lite_read_fn *read, enum ibid_code code,
+                                         struct ibid_err *err);
+
 #endif
