@@ -10,7 +10,7 @@ void *lite_rows_add(struct lite_rows *rows)
 		void *items = arena_array(rows->arena, room, rows->size);
 		if (!items)
 			return NULL;
-		if (rows->count)
+		if (rows->items)
 			memcpy(items, rows->items, rows->count * rows->size);
 		rows->items = items;
 		rows->room = room;
