@@ -5,7 +5,7 @@
  * and an audit row of its own in one transaction; *protected* is ibid_submit of a command whose
  * script inserts the payment and emits the event. Rounds of the variants alternate, so that a slow
  * minute of the machine meets all of them; the figure is the median round, with the slowest and
- * fastest beside it. */
+ * fastest beside it, and the ratio the median of the ratios to the bare round just before. */
 #include "base/canon.h"
 #include "base/id.h"
 #include "contract/payload.h"
@@ -19,9 +19,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ROUNDS = 5, CALLERS_MAX = 64, VARIANTS = 4 };
+enum { ROUNDS = 11, CALLERS_MAX = 64, VARIANTS = 4 };
 
-static double round_seconds = 1.0;
+static double round_seconds = 0.5;
 static struct env *env;
 
 struct target {
@@ -228,13 +228,16 @@ static void compare(struct target *target, int callers_count)
 		for (int v = 0; v < VARIANTS; v++)
 			figures[v][round] = run_round(target, callers[v], callers_count);
 	}
-	double bare = 0;
+	double bare[ROUNDS], ratios[ROUNDS];
+	memcpy(bare, figures[0], sizeof bare);
 	for (int v = 0; v < VARIANTS; v++) {
+		for (int round = 0; round < ROUNDS; round++)
+			ratios[round] = figures[v][round] / bare[round];
+		qsort(ratios, ROUNDS, sizeof *ratios, by_value);
 		qsort(figures[v], ROUNDS, sizeof **figures, by_value);
-		double median = figures[v][ROUNDS / 2];
-		bare = v == 0 ? median : bare;
 		printf("%-9s %7d  %-12s %10.0f %8.2f   %6.0f .. %.0f\n", target->name, callers_count,
-		       titles[v], median, median / bare, figures[v][0], figures[v][ROUNDS - 1]);
+		       titles[v], figures[v][ROUNDS / 2], ratios[ROUNDS / 2], figures[v][0],
+		       figures[v][ROUNDS - 1]);
 		for (int i = 0; i < callers_count; i++)
 			disconnect_caller(&callers[v][i]);
 	}

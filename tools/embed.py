@@ -3,7 +3,7 @@
 """embed.py OUT PREFIX FILE... -- write SQL files as C string constants.
 
 command_get.sql becomes `static const char sql_PREFIX_command_get[]`; files named NNN_name.sql
-(migrations) are listed in order in `PREFIX_migrations[]`."""
+(migrations) are listed in order in `PREFIX_migrations[]`; several may share a number."""
 import os
 import re
 import sys
@@ -28,7 +28,8 @@ def main(out, prefix, files):
         if number:
             migrations.append((int(number.group(1)), name, symbol))
     migrations.sort()
-    if [number for number, _, _ in migrations] != list(range(1, len(migrations) + 1)):
+    numbers = sorted({number for number, _, _ in migrations})
+    if numbers != list(range(1, len(numbers) + 1)):
         sys.exit("embed.py: migrations must be numbered 001, 002, ... without gaps")
     if migrations:
         rows = "".join('\t{%d, "%s", %s},\n' % row for row in migrations)

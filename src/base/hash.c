@@ -8,6 +8,7 @@
 #include <openssl/evp.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 static EVP_MD *algorithm;
 
@@ -35,4 +36,27 @@ void sha256_write(const struct sha256 *hash, char ret[SHA256_TEXT_SIZE])
 		ret[2 * i + 1] = hex[hash->bytes[i] & 15];
 	}
 	ret[SHA256_TEXT_SIZE - 1] = '\0';
+}
+
+static int hex_value(char digit)
+{
+	if (digit >= '0' && digit <= '9')
+		return digit - '0';
+	digit = (char)(digit | 0x20);
+	return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
+}
+
+bool sha256_read(const char *text, struct sha256 *ret)
+{
+	struct sha256 hash;
+	if (strlen(text) != 2 * sizeof hash.bytes)
+		return false;
+	for (size_t i = 0; i < sizeof hash.bytes; i++) {
+		int high = hex_value(text[2 * i]), low = hex_value(text[2 * i + 1]);
+		if (high < 0 || low < 0)
+			return false;
+		hash.bytes[i] = (unsigned char)(high << 4 | low);
+	}
+	*ret = hash;
+	return true;
 }

@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 /* The schema that this binary writes. It also works on the next one (rolling upgrades). */
-enum { STORE_SCHEMA = 1 };
+enum { STORE_SCHEMA = 2 };
 
 /* ---- Records -------------------------------------------------------------------------------- */
 

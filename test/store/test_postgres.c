@@ -52,8 +52,10 @@ static const char *const sql[SUITE_SQL_COUNT] = {
     [SUITE_DELETE_EVENT] = "delete from ibid.event",
     [SUITE_EDIT_AUDIT] = "update ibid.audit set fact = ''",
     [SUITE_DELETE_AUDIT] = "delete from ibid.audit",
-    [SUITE_SCHEMA_NEXT] = "insert into ibid.schema_version (version, name) values (2, 'next')",
-    [SUITE_SCHEMA_NEWER] = "insert into ibid.schema_version (version, name) values (3, 'newer')",
+    [SUITE_SCHEMA_NEXT] = "insert into ibid.schema_version (version, name)\n"
+                          "select max(version) + 1, 'next' from ibid.schema_version",
+    [SUITE_SCHEMA_NEWER] = "insert into ibid.schema_version (version, name)\n"
+                           "select max(version) + 1, 'newer' from ibid.schema_version",
     [SUITE_COUNT_COMMANDS] = "select count(*) from ibid.command",
     [SUITE_COUNT_EVENTS] = "select count(*) from ibid.event",
     [SUITE_COUNT_AUDIT] = "select count(*) from ibid.audit",

@@ -25,7 +25,7 @@ int64_t pg_lock_key(const struct identity *identity)
 	return (int64_t)key;
 }
 
-static const char *join(struct arena *arena, const char *const *names, size_t count)
+const char *pg_join(struct arena *arena, const char *const *names, size_t count)
 {
 	struct str text = STR_INIT(1 << 20);
 	for (size_t i = 0; i < count; i++) {
@@ -41,15 +41,6 @@ static const char *join(struct arena *arena, const char *const *names, size_t co
 /* ---- Claim ---------------------------------------------------------------------------------- */
 
 enum { CALL_BEGIN, CALL_LOCK, CALL_FIND, CALL_COUNT };
-_Static_assert((int)CALL_COUNT == (int)PG_CLAIM_CALLS, "what express counts on");
-
-static const char *const *keep(struct arena *arena, const char *const *values, size_t count)
-{
-	const char **kept = arena_array(arena, count, sizeof *kept);
-	if (kept)
-		memcpy(kept, values, count * sizeof *kept);
-	return kept;
-}
 
 static enum ibid_code claimed(struct pg_store *store, struct arena *arena, struct pg_conn *conn,
                               const struct pg_call *calls, const struct uuid *new_id,
@@ -82,33 +73,27 @@ static enum ibid_code claimed(struct pg_store *store, struct arena *arena, struc
 	return IBID_OK;
 }
 
-void pg_claim_calls(struct pg_store *store, struct arena *arena, const struct identity *identity,
-                    const struct work_context *context, struct pg_call calls[PG_CLAIM_CALLS])
-{
-	const char *const lock[] = {
-	    pg_int(arena, pg_lock_key(identity)),
-	    pg_uuid(arena, &context->command_id),
-	    context->tenant,
-	    context->correlation_id ? context->correlation_id : "",
-	    context->causation_id ? context->causation_id : "",
-	    join(arena, context->emits, context->emit_count),
-	    pg_time(arena, context->now_us),
-	    pg_int(arena, store->busy_ms),
-	};
-	const char *const find[] = {identity->tenant, identity->operation, identity->scope,
-	                            identity->key};
-	calls[CALL_BEGIN] = PG_CALL(BEGIN);
-	calls[CALL_LOCK] = PG_CALL(CLAIM_LOCK, .values = keep(arena, lock, 8));
-	calls[CALL_FIND] = PG_CALL(CLAIM_FIND, .values = keep(arena, find, 4));
-}
-
 enum ibid_code pg_claim(struct store *base, struct arena *arena, const struct identity *identity,
                         const struct work_context *context, struct claim *ret, struct ibid_err *err)
 {
 	struct pg_store *store = pg_store_of(base);
 	struct pg_conn *conn;
-	struct pg_call calls[CALL_COUNT];
-	pg_claim_calls(store, arena, identity, context, calls);
+	const char *lock[] = {
+	    pg_int(arena, pg_lock_key(identity)),
+	    pg_uuid(arena, &context->command_id),
+	    context->tenant,
+	    context->correlation_id ? context->correlation_id : "",
+	    context->causation_id ? context->causation_id : "",
+	    pg_join(arena, context->emits, context->emit_count),
+	    pg_time(arena, context->now_us),
+	    pg_int(arena, store->busy_ms),
+	};
+	const char *find[] = {identity->tenant, identity->operation, identity->scope, identity->key};
+	struct pg_call calls[CALL_COUNT] = {
+	    [CALL_BEGIN] = PG_CALL(BEGIN),
+	    [CALL_LOCK] = PG_CALL(CLAIM_LOCK, .values = lock),
+	    [CALL_FIND] = PG_CALL(CLAIM_FIND, .values = find),
+	};
 	if (arena->failed)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	enum ibid_code code = pg_pool_trip(store, calls, CALL_COUNT, &conn, err);
@@ -146,7 +131,7 @@ static enum ibid_code look(struct pg_conn *conn, struct arena *arena,
 	if (arena->failed)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	if (!pg_trip(conn, calls, RESOLVE_COUNT, &trip))
-		code = pg_error(conn, trip.done < RESOLVE_COUNT ? calls[trip.done].result : NULL, err);
+		code = pg_error(conn, pg_trip_error(conn, calls, RESOLVE_COUNT, &trip), err);
 	bool standby = trip.done > RESOLVE_WAIT && pg_cell_bool(calls[RESOLVE_WAIT].result, 0, 0);
 	if (standby) {
 		code = err_set(err, IBID_UNAVAILABLE, "not the primary: the server is in recovery");

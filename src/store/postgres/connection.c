@@ -162,11 +162,16 @@ static enum ibid_code say_refused(struct pg_store *store, const PGconn *link,
 	return err_set(err, code, "%.*s", size, text);
 }
 
-/* A notice is for people at a terminal: a library never prints. */
-static void ignore_notice(void *user, const PGresult *result)
+/* A notice is for people at a terminal, and a library never prints; but one of ours tells a row. */
+static void keep_notice(void *user, const PGresult *result)
 {
-	(void)user;
-	(void)result;
+	struct pg_conn *conn = user;
+	const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+	const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+	if (!sqlstate || !text || strcmp(sqlstate, "IB008") != 0)
+		return;
+	free(conn->told);
+	conn->told = strdup(text);
 }
 
 /* Our splitter reads quotations as the server does with this setting on, its default since 9.1. */
@@ -203,7 +208,7 @@ enum ibid_code pg_connect(struct pg_store *store, int timeout_seconds, struct pg
 		pg_disconnect(conn);
 		return code;
 	}
-	PQsetNoticeReceiver(conn->link, ignore_notice, NULL);
+	PQsetNoticeReceiver(conn->link, keep_notice, conn);
 	*ret = conn;
 	return IBID_OK;
 }
@@ -212,6 +217,8 @@ void pg_disconnect(struct pg_conn *conn)
 {
 	if (!conn)
 		return;
+	PQclear(conn->refused);
+	free(conn->told);
 	PQfinish(conn->link);
 	free(conn->prepared);
 	free(conn);

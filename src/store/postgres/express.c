@@ -2,10 +2,12 @@
 /* express.c -- a whole command in one round trip: claim, script, row, audit entry, commit.
  *
  * Most commands are new and succeed; waiting for each answer before the next step costs them as
- * much as the work itself. So everything is sent at once, with a guard behind the claim that stops
- * the trip unless the identity was free, and the script's last statement wrapped into the one that
- * writes the row (I1, I2). Whatever is not plainly a success stops before the COMMIT, changes
- * nothing, and is told or left to the long way. (I7) as for any commit. */
+ * much as the work itself. So everything is sent at once, beginning with a claim that stops the
+ * trip unless the identity was free, and the script's last statement wrapped into the one that
+ * writes the row (I1, I2). No BEGIN and no COMMIT: the trip is the transaction, and its end
+ * commits. Whatever is not plainly a success stops before that, changes nothing, and is told or
+ * left to the long way. (I7) as for any commit. */
+#include "base/json.h"
 #include "base/str.h"
 #include "store/postgres/postgres.h"
 
@@ -106,11 +108,11 @@ static void compose(struct str *out, const struct script_statement *last,
 		const char *mark, *text;
 	} places[] = {
 	    {":answer", last->sql}, /* on lines of its own: it may end in a comment */
-	    {":status", "last.status"},
-	    {":resource_type", columns->resource_type ? "last.resource_type" : "null"},
-	    {":resource_id", columns->resource_id ? "last.resource_id" : "null"},
+	    {":status", "answer.status"},
+	    {":resource_type", columns->resource_type ? "answer.resource_type" : "null"},
+	    {":resource_id", columns->resource_id ? "answer.resource_id" : "null"},
 	};
-	const char *at = strstr(pg_express_finish, "\nwith answer") + 1;
+	const char *at = strstr(pg_express_finish, "\nselect") + 1;
 	while (*at) {
 		size_t i = 0, size = 0;
 		for (; i < sizeof places / sizeof *places; i++) {
@@ -131,6 +133,8 @@ static void compose(struct str *out, const struct script_statement *last,
 		}
 	}
 }
+
+enum { EXPRESS_COLUMNS = 1 }; /* our own, before those of the answer */
 
 static const Oid express_oids[EXPRESS_PARAMS] = {25, 25,   25,   25, 2950, 23, 23, 17, 25,
                                                  25, 1184, 1184, 16, 16,   25, 25, 25};
@@ -178,9 +182,32 @@ enum ibid_code pg_express_build(struct pg_store *store, struct script *script, s
 
 /* ---- Sending -------------------------------------------------------------------------------- */
 
-/* In the order of the calls; the script's parts stand between GUARD and FINISH. */
-enum { CALL_BEGIN, CALL_LOCK, CALL_FIND, CALL_GUARD, CALL_SCRIPT };
-enum { TAIL_FINISH, TAIL_COMMIT, TAIL_COUNT };
+/* In the order of the calls; the script's parts but the last come next, and the finish last. */
+enum { CALL_CLAIM, CALL_SCRIPT };
+
+static const char **claim_values(const struct pg_store *store, struct arena *arena,
+                                 const struct express *express)
+{
+	const struct work_context *context = express->context;
+	const struct identity *identity = &express->row->identity;
+	const char *own[] = {
+	    pg_int(arena, pg_lock_key(identity)),
+	    pg_uuid(arena, &context->command_id),
+	    identity->tenant,
+	    identity->operation,
+	    identity->scope,
+	    identity->key,
+	    context->correlation_id ? context->correlation_id : "",
+	    context->causation_id ? context->causation_id : "",
+	    pg_join(arena, context->emits, context->emit_count),
+	    pg_time(arena, context->now_us),
+	    pg_int(arena, store->busy_ms),
+	};
+	const char **values = arena_array(arena, sizeof own / sizeof *own, sizeof *values);
+	if (values)
+		memcpy(values, own, sizeof own);
+	return values;
+}
 
 static const char **finish_values(struct arena *arena, const struct express *express)
 {
@@ -216,70 +243,121 @@ static struct pg_call *make_calls(struct pg_store *store, struct arena *arena,
                                   const struct express *express, size_t *ret_count)
 {
 	const struct script *script = express->script;
-	size_t parts = script->parts.count - 1, count = CALL_SCRIPT + parts + TAIL_COUNT;
+	size_t parts = script->parts.count - 1, count = CALL_SCRIPT + parts + 1;
 	struct pg_call *calls = arena_array(arena, count, sizeof *calls);
-	const char **guard = arena_array(arena, 1, sizeof *guard);
-	if (!calls || !guard)
+	if (!calls)
 		return NULL;
-	guard[0] = pg_uuid(arena, &express->row->id);
-	pg_claim_calls(store, arena, &express->row->identity, express->context, calls);
-	calls[CALL_GUARD] = PG_CALL(EXPRESS_GUARD, .values = guard);
+	calls[CALL_CLAIM] = PG_CALL(EXPRESS_CLAIM, .values = claim_values(store, arena, express));
 	for (size_t i = 0; i < parts; i++)
 		calls[CALL_SCRIPT + i] = (struct pg_call){
 		    .statement = &script->statements[i],
 		    .values = pg_script_values(arena, &script->parts.items[i], express->values, 0),
 		};
-	struct pg_call *tail = calls + CALL_SCRIPT + parts;
-	tail[TAIL_FINISH] = (struct pg_call){.statement = &script->finish,
-	                                     .values = finish_values(arena, express)};
-	tail[TAIL_COMMIT] = PG_CALL(COMMIT);
+	calls[count - 1] = (struct pg_call){.statement = &script->finish,
+	                                    .values = finish_values(arena, express)};
 	*ret_count = count;
 	return arena->failed ? NULL : calls;
 }
 
 /* ---- Judging -------------------------------------------------------------------------------- */
 
-/* The guard stopped the trip: tell who has the identity, where that is final. */
-static void tell_claim(struct arena *arena, const struct pg_call *calls, struct claim *ret)
+static const char *member_text(const struct json *row, const char *name)
 {
-	if (PQntuples(calls[CALL_FIND].result)) {
-		struct command_row row;
-		pg_read_command(arena, calls[CALL_FIND].result, 0, &row);
-		if (row.state == COMMAND_COMPLETED)
-			*ret = (struct claim){.kind = CLAIM_FOUND, .row = row};
-	} else if (!pg_cell_bool(calls[CALL_LOCK].result, 0, 0)) {
-		ret->kind = CLAIM_BUSY;
-	}
+	const struct json *member = json_member(row, name);
+	return member && (member->type == JSON_STRING || member->type == JSON_NUMBER) ? member->text
+	                                                                              : NULL;
 }
 
-/* Calls before `at` succeeded, calls[at] did not. */
+static int64_t member_int(const struct json *row, const char *name)
+{
+	const char *text = member_text(row, name);
+	return text ? strtoll(text, NULL, 10) : 0;
+}
+
+static struct uuid member_uuid(const struct json *row, const char *name)
+{
+	struct uuid uuid = {0};
+	const char *text = member_text(row, name);
+	if (text)
+		(void)!uuid_read(text, &uuid);
+	return uuid;
+}
+
+/* A row as ibid.express_claim wrote it. */
+static bool read_row(const struct json *json, const struct identity *identity,
+                     struct command_row *ret)
+{
+	const struct json *body = json_member(json, "body"), *linked = json_member(json, "linked");
+	const char *state = member_text(json, "state"), *hash = member_text(json, "fingerprint");
+	*ret = (struct command_row){
+	    .identity = *identity,
+	    .id = member_uuid(json, "id"),
+	    .scheme = (int)member_int(json, "scheme"),
+	    .contract_version = (int)member_int(json, "contract_version"),
+	    .linked = linked && linked->type == JSON_TRUE,
+	    .status = (int)member_int(json, "status"),
+	    .resource_type = member_text(json, "resource_type"),
+	    .resource_id = member_text(json, "resource_id"),
+	    .reason = member_text(json, "reason"),
+	    .text = member_text(json, "text"),
+	    .body = member_text(json, "body"),
+	    .body_size = body ? body->size : 0,
+	    .audit_id = member_uuid(json, "audit_id"),
+	    .attempts = (int)member_int(json, "attempts"),
+	    .client = member_text(json, "client"),
+	    .actor = member_text(json, "actor"),
+	    .created_us = member_int(json, "created_us"),
+	    .finished_us = member_int(json, "finished_us"),
+	    .expires_us = member_int(json, "expires_us"),
+	};
+	return hash && sha256_read(hash, &ret->fingerprint) && command_state_read(state, &ret->state);
+}
+
+/* The claim stopped the trip: tell who has the identity, where that is final. A notice that a
+ * setting suppressed leaves it to the long way. */
+static void tell_claim(const struct pg_conn *conn, struct arena *arena,
+                       const struct express *express, const PGresult *result, struct claim *ret)
+{
+	struct command_row row;
+	struct json *json;
+	struct ibid_err ignored;
+	if (strcmp(PQresultErrorField(result, PG_DIAG_SQLSTATE), "IB009") == 0)
+		ret->kind = CLAIM_BUSY;
+	else if (conn->told && !json_read(arena, conn->told, strlen(conn->told), 0, &json, &ignored) &&
+	         read_row(json, &express->row->identity, &row) && row.state == COMMAND_COMPLETED)
+		*ret = (struct claim){.kind = CLAIM_FOUND, .row = row};
+}
+
+/* Calls before trip->done succeeded; the next one did not, or behind the last the commit. */
 static enum ibid_code judge(struct pg_conn *conn, struct arena *arena,
                             const struct express *express, const struct pg_call *calls,
                             size_t count, const struct pg_trip *trip, struct claim *ret,
                             struct outcome *ret_outcome, struct ibid_err *err)
 {
-	size_t at = trip->done, finish = count - TAIL_COUNT;
-	const PGresult *result = calls[at].result;
+	size_t at = trip->done, finish = count - 1;
+	const PGresult *result = pg_trip_error(conn, calls, count, trip);
 	bool fatal = pg_error_is_fatal(conn, result);
 	if (fatal) {
 		enum ibid_code code = pg_error_outcome(conn, result, arena, ret_outcome, err);
 		conn->broken = true;
-		if (trip->queued < count - 1)
+		if (trip->queued < count)
 			return code;
 		err->code = IBID_UNKNOWN;
 		err->next = err_next_of(IBID_UNKNOWN);
 		return err_prefix(err, "the commit was sent and did not report success");
 	}
-	if (at == CALL_GUARD) {
-		tell_claim(arena, calls, ret);
+	if (at == CALL_CLAIM && strncmp(PQresultErrorField(result, PG_DIAG_SQLSTATE), "IB", 2) == 0) {
+		tell_claim(conn, arena, express, result, ret);
 		return IBID_OK;
 	}
 	if (at >= CALL_SCRIPT && at < finish)
 		return pg_script_failed(conn, arena, express->script, at - CALL_SCRIPT, result, ret_outcome,
 		                        err);
 	enum ibid_code code = pg_error_outcome(conn, result, arena, ret_outcome, err);
-	/* The wrapped statement is two in one: the long way tells which of them failed, and where. */
-	return at == finish && code != IBID_RETRY ? IBID_OK : code;
+	/* The wrapped statement is two in one: the long way tells which of them failed, and where. A
+	 * row of ours that was there already is a second row of the answer, or a race lost. */
+	bool twice = strcmp(PQresultErrorField(result, PG_DIAG_SQLSTATE), "23505") == 0;
+	return at == finish && (twice || code != IBID_RETRY) ? IBID_OK : code;
 }
 
 static enum ibid_code run(struct pg_conn *conn, struct arena *arena, const struct express *express,
@@ -289,10 +367,8 @@ static enum ibid_code run(struct pg_conn *conn, struct arena *arena, const struc
 	struct pg_trip trip;
 	if (!pg_trip(conn, calls, count, &trip))
 		return judge(conn, arena, express, calls, count, &trip, ret, ret_outcome, err);
-	if (strcmp(PQcmdStatus(calls[count - 1].result), "COMMIT") != 0)
-		return err_set(err, IBID_FAILED, "the transaction had failed and was rolled back");
 	*ret_done = true;
-	return pg_read_answer(arena, calls[count - TAIL_COUNT].result, ret_outcome, err);
+	return pg_read_answer(arena, calls[count - 1].result, EXPRESS_COLUMNS, ret_outcome, err);
 }
 
 enum ibid_code pg_express(struct store *base, struct arena *arena, const struct express *express,

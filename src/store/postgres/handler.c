@@ -113,8 +113,8 @@ static enum ibid_code read_column(struct arena *arena, const PGresult *result, i
 	return IBID_OK;
 }
 
-enum ibid_code pg_read_answer(struct arena *arena, const PGresult *result, struct outcome *ret,
-                              struct ibid_err *err)
+enum ibid_code pg_read_answer(struct arena *arena, const PGresult *result, int first,
+                              struct outcome *ret, struct ibid_err *err)
 {
 	struct outcome outcome = {0};
 	int row = PQntuples(result) - 1;
@@ -122,7 +122,7 @@ enum ibid_code pg_read_answer(struct arena *arena, const PGresult *result, struc
 		return IBID_OK;
 	if (PQfnumber(result, "status") < 0)
 		return err_set(err, IBID_FAILED, "the answer has no column status");
-	for (int column = 0; column < PQnfields(result); column++) {
+	for (int column = first; column < PQnfields(result); column++) {
 		enum ibid_code code = read_column(arena, result, row, column, &outcome, err);
 		if (code)
 			return code;
@@ -217,7 +217,7 @@ static enum ibid_code run_script(struct pg_tx *tx, struct arena *arena, const st
 		goto out;
 	}
 	tx->queue_count = 0;
-	code = pg_read_answer(arena, calls[count - 1].result, ret, err);
+	code = pg_read_answer(arena, calls[count - 1].result, 0, ret, err);
 	if (code == IBID_FAILED)
 		place(arena, script, script->parts.items[last].line, ret, err);
 out:

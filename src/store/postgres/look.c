@@ -61,7 +61,7 @@ void pg_read_command(struct arena *arena, const PGresult *result, int row, struc
 	    .expires_us = pg_cell_int(result, row, COLUMN_EXPIRES),
 	};
 	bool known = command_state_read(pg_cell(result, row, COLUMN_STATE), &ret->state);
-	assert(known); /* command_state_check */
+	assert(known);
 	(void)known;
 }
 

@@ -176,8 +176,9 @@ enum ibid_code pg_pool_trip(struct pg_store *store, struct pg_call *calls, size_
 			*ret = conn;
 			return IBID_OK;
 		}
-		bool lost = pg_error_is_fatal(conn, trip.done < count ? calls[trip.done].result : NULL);
-		code = pg_error(conn, trip.done < count ? calls[trip.done].result : NULL, err);
+		const PGresult *failed = pg_trip_error(conn, calls, count, &trip);
+		bool lost = pg_error_is_fatal(conn, failed);
+		code = pg_error(conn, failed, err);
 		conn->broken |= lost;
 		pg_release(calls, count);
 		pg_pool_give(store, conn);

@@ -5,8 +5,9 @@
  *      pending on it between two trips.
  * (P2) A connection in the pool is idle: no transaction, nothing unread. What can't be brought to
  *      that state is closed, and so is one whose session a script may have changed.
- * (P3) A COMMIT is sent only by commit(), last in its trip: whatever fails before it keeps it from
- *      running, and whatever hides its result makes the outcome unknown (I7). */
+ * (P3) A COMMIT is sent only by commit(), last in its trip, and an express trip commits at its end:
+ *      whatever fails before keeps it from happening, and whatever hides its result makes the
+ *      outcome unknown (I7). */
 #ifndef STORE_POSTGRES_H
 #define STORE_POSTGRES_H
 
@@ -26,7 +27,7 @@
 	X(GUARD, guard, 1)                                                                             \
 	X(CLAIM_LOCK, claim_lock, 8)                                                                   \
 	X(CLAIM_FIND, claim_find, 4)                                                                   \
-	X(EXPRESS_GUARD, express_guard, 1)                                                             \
+	X(EXPRESS_CLAIM, express_claim, 11)                                                            \
 	X(RESOLVE_WAIT, resolve_wait, 1)                                                               \
 	X(RESOLVE_LOCK, resolve_lock, 1)                                                               \
 	X(COMMAND_INSERT, command_insert, 22)                                                          \
@@ -96,6 +97,8 @@ struct pg_conn {
 	bool rested;  /* was in the pool: it may have gone stale there */
 	unsigned char *prepared; /* by statement id: 1 when the server has it */
 	size_t prepared_room;
+	PGresult *refused;    /* by the server, at the end of the last trip: see pg_trip */
+	char *told;           /* the row that express_claim found, in the last trip */
 	struct pg_conn *next; /* in the pool */
 };
 
@@ -122,11 +125,16 @@ struct pg_trip {
 };
 
 /* Send all calls and read all results: one round trip. A call that fails keeps those after it from
- * running. True when all succeeded. Otherwise calls[done].result is the error, or NULL with
- * conn->broken. Results are the caller's to release. */
+ * running. Calls without BEGIN are one transaction, which the end of the trip commits. True when
+ * all that succeeded. Results are the caller's to release. */
 IBID_CHECK bool pg_trip(struct pg_conn *conn, struct pg_call *calls, size_t count,
                         struct pg_trip *ret);
 void pg_release(struct pg_call *calls, size_t count); /* the results; may be repeated */
+
+/* What failed in a trip that did: the error of a call, or of the commit at its end, until the next
+ * trip; NULL with conn->broken. */
+const PGresult *pg_trip_error(const struct pg_conn *conn, const struct pg_call *calls, size_t count,
+                              const struct pg_trip *trip);
 
 /* Many statements in one text, by the simple protocol. NULL only without memory. */
 PGresult *pg_exec(struct pg_conn *conn, const char *text);
@@ -267,9 +275,9 @@ IBID_CHECK enum ibid_code pg_express_build(struct pg_store *store, struct script
 const char **pg_script_values(struct arena *arena, const struct script_statement *part,
                               const char *const *values, size_t more);
 
-/* The answer in the last row. */
-enum ibid_code pg_read_answer(struct arena *arena, const PGresult *result, struct outcome *ret,
-                              struct ibid_err *err);
+/* The answer in the last row, in the columns from `first` on. */
+enum ibid_code pg_read_answer(struct arena *arena, const PGresult *result, int first,
+                              struct outcome *ret, struct ibid_err *err);
 
 /* What the failure of one part means, with its place in the file. */
 enum ibid_code pg_script_failed(struct pg_conn *conn, struct arena *arena,
@@ -280,10 +288,8 @@ enum ibid_code pg_script_failed(struct pg_conn *conn, struct arena *arena,
 
 /* claim.c */
 int64_t pg_lock_key(const struct identity *identity);
-enum { PG_CLAIM_CALLS = 3 }; /* begin, lock, find */
-/* Fill in the first calls of a claim. Without memory arena->failed. */
-void pg_claim_calls(struct pg_store *store, struct arena *arena, const struct identity *identity,
-                    const struct work_context *context, struct pg_call calls[PG_CLAIM_CALLS]);
+/* Names joined by commas, as emit reads them. NULL without memory. */
+const char *pg_join(struct arena *arena, const char *const *names, size_t count);
 enum ibid_code pg_claim(struct store *store, struct arena *arena, const struct identity *identity,
                         const struct work_context *context, struct claim *ret,
                         struct ibid_err *err);

@@ -89,6 +89,11 @@ enum ibid_code pg_put_command(struct tx *base, const struct command_row *row,
 {
 	struct pg_tx *tx = pg_tx_of(base);
 	struct arena *arena = &tx->arena;
+	const char *audit_id = uuid_or_null(arena, &row->audit_id);
+	if ((row->state == COMMAND_COMPLETED) != (audit_id != NULL)) {
+		err_set(err, IBID_MISUSE, "completed commands, and only they, have an audit entry");
+		return pg_tx_doom(tx, err, NULL);
+	}
 	const char *values[] = {
 	    row->identity.tenant,
 	    row->identity.operation,
@@ -105,7 +110,7 @@ enum ibid_code pg_put_command(struct tx *base, const struct command_row *row,
 	    row->resource_id,
 	    row->reason,
 	    row->text,
-	    uuid_or_null(arena, &row->audit_id),
+	    audit_id,
 	    pg_int(arena, row->attempts),
 	    row->client,
 	    row->actor,

@@ -7,6 +7,7 @@
 #include "store/migration.h"
 #include "store/postgres/postgres.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "postgres_sql.h"
@@ -33,7 +34,7 @@ static enum ibid_code go(struct pg_conn *conn, struct pg_call *calls, size_t cou
 	struct pg_trip trip;
 	if (pg_trip(conn, calls, count, &trip))
 		return IBID_OK;
-	return pg_error(conn, trip.done < count ? calls[trip.done].result : NULL, err);
+	return pg_error(conn, pg_trip_error(conn, calls, count, &trip), err);
 }
 
 static enum ibid_code go_one(struct pg_conn *conn, struct pg_call call, struct ibid_err *err)
@@ -111,16 +112,14 @@ static enum ibid_code too_new(int version, struct ibid_err *err)
 
 /* ---- Migrations ----------------------------------------------------------------------------- */
 
-static enum ibid_code run_migration(struct pg_conn *conn, const struct migration *migration,
-                                    struct ibid_err *err)
+static enum ibid_code note_version(struct pg_conn *conn, const struct migration *migration,
+                                   struct ibid_err *err)
 {
 	struct arena arena = {0};
 	const char *values[] = {pg_int(&arena, migration->version), migration->name};
-	enum ibid_code code = arena.failed ? err_set(err, IBID_NOMEM, "out of memory") : IBID_OK;
-	if (code == IBID_OK)
-		code = run_text(conn, migration->name, migration->sql, IBID_SCHEMA, err);
-	if (code == IBID_OK)
-		code = go_one(conn, PG_CALL(SCHEMA_VERSION_PUT, .values = values), err);
+	enum ibid_code code = arena.failed
+	                          ? err_set(err, IBID_NOMEM, "out of memory")
+	                          : go_one(conn, PG_CALL(SCHEMA_VERSION_PUT, .values = values), err);
 	arena_release(&arena);
 	return code;
 }
@@ -128,16 +127,19 @@ static enum ibid_code run_migration(struct pg_conn *conn, const struct migration
 static enum ibid_code run_migrations(struct pg_conn *conn, int from, int *ret_to,
                                      struct ibid_err *err)
 {
-	_Static_assert(sizeof pg_migrations / sizeof *pg_migrations == STORE_SCHEMA,
-	               "the migrations lead to the schema that this binary writes");
+	const size_t count = sizeof pg_migrations / sizeof *pg_migrations;
+	assert(pg_migrations[count - 1].version == STORE_SCHEMA);
 	*ret_to = from;
-	for (size_t i = 0; i < STORE_SCHEMA; i++) {
-		if (pg_migrations[i].version <= from)
+	for (size_t i = 0; i < count; i++) {
+		const struct migration *file = &pg_migrations[i];
+		if (file->version <= from)
 			continue;
-		enum ibid_code code = run_migration(conn, &pg_migrations[i], err);
+		enum ibid_code code = run_text(conn, file->name, file->sql, IBID_SCHEMA, err);
+		if (code == IBID_OK && (i + 1 == count || file[1].version > file->version))
+			code = note_version(conn, file, err);
 		if (code)
 			return code;
-		*ret_to = pg_migrations[i].version;
+		*ret_to = file->version;
 	}
 	return IBID_OK;
 }

@@ -101,9 +101,16 @@ static PGresult *read_call(struct pg_conn *conn, const struct pg_call *call)
 	return result;
 }
 
+/* The end of a trip. It commits what had no BEGIN, and may fail in doing so. */
 static void read_sync(struct pg_conn *conn)
 {
 	PGresult *result = PQgetResult(conn->link);
+	if (PQresultStatus(result) == PGRES_FATAL_ERROR) {
+		conn->refused = result;
+		result = PQgetResult(conn->link);
+	}
+	if (!result) /* behind an error, as behind any result */
+		result = PQgetResult(conn->link);
 	if (PQresultStatus(result) != PGRES_PIPELINE_SYNC)
 		conn->broken = true;
 	PQclear(result);
@@ -120,6 +127,10 @@ static bool send_all(struct pg_conn *conn, struct pg_call *calls, size_t count, 
 bool pg_trip(struct pg_conn *conn, struct pg_call *calls, size_t count, struct pg_trip *ret)
 {
 	*ret = (struct pg_trip){0};
+	PQclear(conn->refused);
+	conn->refused = NULL;
+	free(conn->told);
+	conn->told = NULL;
 	if (conn->broken)
 		return false;
 	/* Half a pipeline can't be taken back. */
@@ -138,7 +149,13 @@ bool pg_trip(struct pg_conn *conn, struct pg_call *calls, size_t count, struct p
 	}
 	if (!conn->broken)
 		read_sync(conn);
-	return !failed;
+	return !failed && !conn->broken && !conn->refused;
+}
+
+const PGresult *pg_trip_error(const struct pg_conn *conn, const struct pg_call *calls, size_t count,
+                              const struct pg_trip *trip)
+{
+	return trip->done < count ? calls[trip->done].result : conn->refused;
 }
 
 void pg_release(struct pg_call *calls, size_t count)

@@ -65,18 +65,9 @@ struct uuid pg_cell_uuid(const PGresult *result, int row, int column)
 	return uuid;
 }
 
-static unsigned hex_value(char c)
-{
-	return (unsigned)(c >= 'a' ? c - 'a' + 10 : c - '0') & 15;
-}
-
 struct sha256 pg_cell_hash(const PGresult *result, int row, int column)
 {
 	struct sha256 hash = {0};
-	const char *text = PQgetvalue(result, row, column);
-	if (strlen(text) == 2 * sizeof hash.bytes)
-		for (size_t i = 0; i < sizeof hash.bytes; i++)
-			hash.bytes[i] = (unsigned char)(hex_value(text[2 * i]) << 4 |
-			                                hex_value(text[2 * i + 1]));
+	(void)!sha256_read(PQgetvalue(result, row, column), &hash);
 	return hash;
 }

@@ -6,7 +6,7 @@
  * one takes. */
 #include "store/sqlite/lite.h"
 
-enum { CHECKPOINT_PAGES = 1000 };
+enum { CHECKPOINT_PAGES = 4000 };
 
 /* While a reader holds on to old pages the WAL can't be moved as a whole; trying after every commit
  * would sync the file each time. */

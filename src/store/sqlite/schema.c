@@ -3,6 +3,7 @@
  */
 #include "store/sqlite/lite.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
@@ -62,15 +63,20 @@ static enum ibid_code too_new(struct lite_store *store, int version, struct ibid
 	               store->path, version, STORE_SCHEMA);
 }
 
-static enum ibid_code run_migration(struct lite_store *store, struct lite_conn *conn,
-                                    const struct migration *migration, struct ibid_err *err)
+static enum ibid_code run_migration(struct lite_conn *conn, const struct migration *file,
+                                    struct ibid_err *err)
+{
+	int rc = sqlite3_exec(conn->db, file->sql, NULL, NULL, NULL);
+	if (!rc)
+		return IBID_OK;
+	lite_fail(conn, rc, err);
+	return err_prefix(err, "migration %s", file->name);
+}
+
+static enum ibid_code note_version(struct lite_store *store, struct lite_conn *conn,
+                                   const struct migration *migration, struct ibid_err *err)
 {
 	struct lite_run run;
-	int rc = sqlite3_exec(conn->db, migration->sql, NULL, NULL, NULL);
-	if (rc) {
-		lite_fail(conn, rc, err);
-		return err_prefix(err, "migration %s", migration->name);
-	}
 	enum ibid_code code = lite_start(conn, LITE_schema_put, &run, err);
 	lite_bind_int(&run, migration->version);
 	lite_bind_text(&run, migration->name);
@@ -87,9 +93,15 @@ static enum ibid_code run_migrations(struct lite_store *store, struct lite_conn 
 	enum ibid_code code = lite_schema_version(conn, ret_from, err);
 	if (!code && *ret_from > STORE_SCHEMA + 1)
 		code = too_new(store, *ret_from, err);
-	for (size_t i = 0; !code && i < lite_migration_count; i++)
-		if (lite_migrations[i].version > *ret_from)
-			code = run_migration(store, conn, &lite_migrations[i], err);
+	assert(lite_migrations[lite_migration_count - 1].version == STORE_SCHEMA);
+	for (size_t i = 0; !code && i < lite_migration_count; i++) {
+		const struct migration *file = &lite_migrations[i];
+		if (file->version <= *ret_from)
+			continue;
+		code = run_migration(conn, file, err);
+		if (!code && (i + 1 == lite_migration_count || file[1].version > file->version))
+			code = note_version(store, conn, file, err);
+	}
 	return code;
 }
 

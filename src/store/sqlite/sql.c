@@ -12,6 +12,3 @@ const struct lite_sql_text lite_sql[LITE_SQL_COUNT] = {
 
 const struct migration *const lite_migrations = sqlite_migrations;
 const size_t lite_migration_count = sizeof sqlite_migrations / sizeof sqlite_migrations[0];
-
-_Static_assert(sizeof sqlite_migrations / sizeof sqlite_migrations[0] == STORE_SCHEMA,
-               "STORE_SCHEMA is the last migration");
