@@ -1,6 +1,7 @@
--- 002_depth: the ledger in depth.
+-- 002_exception: human work.
 --
--- Only adds, so that the binary of schema 1 goes on working while it is rolled out.
+-- The files of schema 2 only add, so that the binary of schema 1 goes on working while the next one is
+-- rolled out.
 
 -- Human work: whatever stopped, with a reason, an owner and what may be done about it (I8).
 create table ibid_exception (

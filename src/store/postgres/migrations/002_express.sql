@@ -1,11 +1,9 @@
--- 002_depth: the ledger in depth.
+-- 002_express: a command in one round trip.
 --
--- Runs in one transaction; only adds, apart from two CHECKs, so that the binary of schema 1 goes on working
--- while it is rolled out.
+-- The files of schema 2 run in one transaction and only add, apart from two CHECKs here, so that the
+-- binary of schema 1 goes on working while the next one is rolled out.
 -- More error states that ibid's functions raise:
 --   IB008 the identity has a row    IB009 the identity is in use
-
--- ---- The short way ------------------------------------------------------------------------------
 
 -- The server reads the stored text of a CHECK anew for every INSERT: the two were 20 of the 280 us that a
 -- command costs it. Only ibid's own statements and functions write here.
@@ -78,15 +76,3 @@ end $$;
 comment on function ibid.express_finish(text, text, text, text, uuid, int, int, bytea, text, text,
 	timestamptz, timestamptz, boolean, boolean, text, text, text, bigint, text, text) is
 	'writes the row and the audit entry of a command whose script has answered';
-
--- ---- Privileges ---------------------------------------------------------------------------------
-
-revoke all on all functions in schema ibid from public;
-do $$ begin
-	if to_regrole('ibid_app') is not null then
-		grant execute on all functions in schema ibid to ibid_app;
-	end if;
-	if to_regrole('ibid_migrator') is not null then
-		grant execute on all functions in schema ibid to ibid_migrator;
-	end if;
-end $$;
