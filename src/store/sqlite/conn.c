@@ -3,6 +3,7 @@
 
 #include "store/sqlite/functions.h"
 #include "store/sqlite/run_script.h"
+#include "store/sqlite/wal_vfs.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -156,7 +157,8 @@ enum ibid_code lite_conn_open(const struct lite_conn_options *options, struct li
 	conn->wal_pages = options->wal_pages;
 	if (options->create)
 		flags |= SQLITE_OPEN_CREATE;
-	int rc = sqlite3_open_v2(options->path, &conn->db, flags, NULL);
+	const char *vfs = options->role == LITE_WRITER ? lite_wal_vfs() : NULL;
+	int rc = sqlite3_open_v2(options->path, &conn->db, flags, vfs);
 	if (!rc)
 		rc = set_up(conn, options);
 	if (rc) {

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wal_vfs.c -- the frames of a transaction reach the WAL in one write.
+ *
+ * SQLite writes a page into the WAL as a frame: 24 bytes of header, then the page, each by a call
+ * of its own; the frame that commits is the last one and says so in its header. A command of the
+ * ledger makes about ten frames. Here a frame that does not commit is kept until the next one, and
+ * the page of the committing frame takes all of them along: what SQLite sees of that last write is
+ * what it would see of the last of many, its error included.
+ *
+ * (V1) Nothing is kept when a commit's last write returns. SQLite then syncs, and only after that
+ * tells other connections of the frames, through the index in shared memory; so nobody is told of
+ * bytes that are not in the file, whatever `synchronous` says.
+ * (V2) What is kept is written before the file is looked at, measured, cut, synced or written
+ * elsewhere: frames of a full cache, which are written long before the commit and read again, and
+ * checksums that are then made anew.
+ * (V3) What is kept is forgotten when the writer lock goes: it belongs to a transaction that was
+ * rolled back, and another process may write its own frames into the same place.
+ * (V4) What could not be written stays kept, and the next call that needs it says so again: SQLite
+ * believes that it is in the file, and may go on after the error of one statement.
+ * (V5) Whatever does not look like the next frame, because the version or a sector's padding wants
+ * it so, is written at once.
+ *
+ * A file is the one of the VFS below, with a table of methods in which a few are ours: all others
+ * are called as if this layer were not there. The layer knows no threads: files belong to their
+ * connection. */
+#include "store/sqlite/wal_vfs.h"
+
+#include <assert.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	FRAME_HEADER = 24, /* bytes 4 to 7 of it: pages of the database after this commit, or 0 */
+	WRITER_LOCK = 0,   /* its place among the locks in shared memory */
+	KEPT_BYTES_MIN = 1 << 16, /* a command; then doubled */
+	KEPT_BYTES_MAX = 1 << 18, /* what is longer is written in parts */
+	NAME_SIZE = 32,
+};
+
+/* What stands behind a file of the VFS below, at its table of methods. */
+struct tap {
+	sqlite3_io_methods methods; /* first: a file finds the rest by it */
+	const sqlite3_io_methods *below;
+	struct tap *other; /* of a database its WAL, of a WAL its database; NULL: closed */
+
+	/* A WAL's only. */
+	unsigned char *kept;
+	int kept_size, kept_room;
+	sqlite3_int64 end;            /* of the last write, -1: unknown; the kept bytes end there */
+	bool header_kept, committing; /* the last write was a frame's header, of a commit */
+};
+
+struct layer {
+	sqlite3_vfs base; /* first */
+	sqlite3_vfs *below;
+	char name[NAME_SIZE];
+};
+
+static struct tap *tap_of(sqlite3_file *file)
+{
+	return (struct tap *)file->pMethods;
+}
+
+/* ---- What is kept --------------------------------------------------------------------------- */
+
+static void forget(struct tap *tap)
+{
+	if (tap->kept_size)
+		tap->end = -1;
+	tap->kept_size = 0;
+	tap->header_kept = false;
+}
+
+static int write_kept(sqlite3_file *file, struct tap *tap)
+{
+	int rc = SQLITE_OK;
+	if (tap->kept_size)
+		rc = tap->below->xWrite(file, tap->kept, tap->kept_size, tap->end - tap->kept_size);
+	if (!rc)
+		tap->kept_size = 0; /* V4 */
+	return rc;
+}
+
+static bool make_room(struct tap *tap, int size)
+{
+	int room = tap->kept_room ? tap->kept_room : KEPT_BYTES_MIN;
+	while (room < tap->kept_size + size && room < KEPT_BYTES_MAX)
+		room *= 2;
+	if (room < tap->kept_size + size)
+		return false;
+	if (room == tap->kept_room)
+		return true;
+	unsigned char *kept = realloc(tap->kept, (size_t)room);
+	if (!kept)
+		return false;
+	tap->kept = kept;
+	tap->kept_room = room;
+	return true;
+}
+
+/* Bytes that continue the last write: kept, or written where there is no room for them. */
+static int keep(sqlite3_file *file, struct tap *tap, const void *bytes, int size)
+{
+	int rc = SQLITE_OK;
+	if (!make_room(tap, size))
+		rc = write_kept(file, tap);
+	if (rc)
+		return rc;
+	if (!make_room(tap, size)) {
+		rc = tap->below->xWrite(file, bytes, size, tap->end);
+	} else {
+		memcpy(tap->kept + tap->kept_size, bytes, (size_t)size);
+		tap->kept_size += size;
+	}
+	if (!rc)
+		tap->end += size;
+	return rc;
+}
+
+/* The last write of a commit takes along what is kept (V1). Where it fails, SQLite was not told
+ * that these bytes are written: they are not kept. */
+static int keep_and_write(sqlite3_file *file, struct tap *tap, const void *bytes, int size)
+{
+	int rc = keep(file, tap, bytes, size);
+	if (rc || !tap->kept_size)
+		return rc;
+	rc = write_kept(file, tap);
+	if (rc) {
+		tap->kept_size -= size;
+		tap->end -= size;
+	}
+	return rc;
+}
+
+static int write_at_once(sqlite3_file *file, struct tap *tap, const void *bytes, int size,
+                         sqlite3_int64 at)
+{
+	int rc = write_kept(file, tap);
+	if (!rc)
+		rc = tap->below->xWrite(file, bytes, size, at);
+	if (!rc)
+		tap->end = at + size;
+	return rc;
+}
+
+/* ---- Methods of a WAL ----------------------------------------------------------------------- */
+
+static bool commits(const unsigned char *header)
+{
+	return header[4] || header[5] || header[6] || header[7];
+}
+
+static int wal_write(sqlite3_file *file, const void *bytes, int size, sqlite3_int64 at)
+{
+	struct tap *tap = tap_of(file);
+	bool page = tap->header_kept;
+	int rc;
+	tap->header_kept = false;
+	if (at != tap->end)
+		return write_at_once(file, tap, bytes, size, at); /* V2 */
+	if (page && tap->committing)
+		return keep_and_write(file, tap, bytes, size);
+	if (page)
+		return keep(file, tap, bytes, size);
+	if (size != FRAME_HEADER)
+		return write_at_once(file, tap, bytes, size, at); /* V5 */
+	rc = keep(file, tap, bytes, size);
+	tap->header_kept = !rc;
+	tap->committing = commits(bytes);
+	return rc;
+}
+
+static int wal_read(sqlite3_file *file, void *bytes, int size, sqlite3_int64 at)
+{
+	int rc = write_kept(file, tap_of(file));
+	return rc ? rc : tap_of(file)->below->xRead(file, bytes, size, at);
+}
+
+static int wal_truncate(sqlite3_file *file, sqlite3_int64 size)
+{
+	int rc = write_kept(file, tap_of(file));
+	return rc ? rc : tap_of(file)->below->xTruncate(file, size);
+}
+
+static int wal_sync(sqlite3_file *file, int flags)
+{
+	int rc = write_kept(file, tap_of(file));
+	return rc ? rc : tap_of(file)->below->xSync(file, flags);
+}
+
+static int wal_size(sqlite3_file *file, sqlite3_int64 *ret)
+{
+	int rc = write_kept(file, tap_of(file));
+	return rc ? rc : tap_of(file)->below->xFileSize(file, ret);
+}
+
+static int wal_control(sqlite3_file *file, int op, void *arg)
+{
+	int rc = write_kept(file, tap_of(file));
+	return rc ? rc : tap_of(file)->below->xFileControl(file, op, arg);
+}
+
+static int wal_fetch(sqlite3_file *file, sqlite3_int64 at, int size, void **ret)
+{
+	int rc = write_kept(file, tap_of(file));
+	return rc ? rc : tap_of(file)->below->xFetch(file, at, size, ret);
+}
+
+static int wal_close(sqlite3_file *file)
+{
+	struct tap *tap = tap_of(file);
+	if (tap->other)
+		tap->other->other = NULL;
+	free(tap->kept); /* V3: no transaction is open */
+	return tap->below->xClose(file);
+}
+
+/* ---- Methods of a database ------------------------------------------------------------------ */
+
+static int database_shm_lock(sqlite3_file *file, int first, int count, int flags)
+{
+	struct tap *tap = tap_of(file);
+	if (tap->other && first == WRITER_LOCK && flags == (SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE))
+		forget(tap->other); /* V3 */
+	return tap->below->xShmLock(file, first, count, flags);
+}
+
+static int database_close(sqlite3_file *file)
+{
+	struct tap *tap = tap_of(file);
+	if (tap->other)
+		tap->other->other = NULL;
+	return tap->below->xClose(file);
+}
+
+/* ---- Opening -------------------------------------------------------------------------------- */
+
+/* A table of an older version is shorter. */
+static size_t methods_size(int version)
+{
+	if (version < 2)
+		return offsetof(sqlite3_io_methods, xShmMap);
+	return version < 3 ? offsetof(sqlite3_io_methods, xFetch) : sizeof(sqlite3_io_methods);
+}
+
+static void tap_init(struct tap *tap, sqlite3_file *file)
+{
+	*tap = (struct tap){.below = file->pMethods, .end = -1};
+	memcpy(&tap->methods, tap->below, methods_size(tap->below->iVersion));
+	if (tap->methods.iVersion > 3)
+		tap->methods.iVersion = 3;
+	file->pMethods = &tap->methods;
+}
+
+static void tap_database(struct tap *tap, sqlite3_file *file)
+{
+	if (file->pMethods->iVersion < 2)
+		return; /* it has no locks to watch */
+	tap_init(tap, file);
+	tap->methods.xShmLock = database_shm_lock;
+	tap->methods.xClose = database_close;
+}
+
+static void tap_wal(struct tap *tap, sqlite3_file *file, struct tap *database)
+{
+	tap_init(tap, file);
+	tap->other = database;
+	database->other = tap;
+	tap->methods.xClose = wal_close;
+	tap->methods.xRead = wal_read;
+	tap->methods.xWrite = wal_write;
+	tap->methods.xTruncate = wal_truncate;
+	tap->methods.xSync = wal_sync;
+	tap->methods.xFileSize = wal_size;
+	tap->methods.xFileControl = wal_control;
+	if (tap->methods.iVersion > 2)
+		tap->methods.xFetch = wal_fetch;
+}
+
+static struct layer *layer_of(sqlite3_vfs *vfs)
+{
+	return (struct layer *)vfs;
+}
+
+static int file_size_below(const sqlite3_vfs *below)
+{
+	const int align = (int)_Alignof(max_align_t);
+	return (below->szOsFile + align - 1) / align * align;
+}
+
+static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
+                     int *ret_flags)
+{
+	sqlite3_vfs *below = layer_of(vfs)->below;
+	struct tap *tap = (struct tap *)((char *)file + file_size_below(below));
+	int rc = below->xOpen(below, name, file, flags, ret_flags);
+	if (rc || !file->pMethods)
+		return rc;
+	if (flags & SQLITE_OPEN_MAIN_DB)
+		tap_database(tap, file);
+	if (flags & SQLITE_OPEN_WAL) {
+		sqlite3_file *database = sqlite3_database_file_object(name);
+		if (database->pMethods->iVersion > 1 && database->pMethods->xShmLock == database_shm_lock)
+			tap_wal(tap, file, tap_of(database));
+	}
+	return rc;
+}
+
+/* ---- The rest of the VFS, which is the one below -------------------------------------------- */
+
+static int delete_file(sqlite3_vfs *vfs, const char *name, int sync)
+{
+	sqlite3_vfs *below = layer_of(vfs)->below;
+	return below->xDelete(below, name, sync);
+}
+
+static int access_file(sqlite3_vfs *vfs, const char *name, int flags, int *ret)
+{
+	sqlite3_vfs *below = layer_of(vfs)->below;
+	return below->xAccess(below, name, flags, ret);
+}
+
+static int full_path(sqlite3_vfs *vfs, const char *name, int size, char *ret)
+{
+	sqlite3_vfs *below = layer_of(vfs)->below;
+	return below->xFullPathname(below, name, size, ret);
+}
+
+static void *library_open(sqlite3_vfs *vfs, const char *name)
+{
+	sqlite3_vfs *below = layer_of(vfs)->below;
+	return below->xDlOpen(below, name);
+}
+
+static void library_error(sqlite3_vfs *vfs, int size, char *ret)
+{
+	sqlite3_vfs *below = layer_of(vfs)->below;
+	below->xDlError(below, size, ret);
+}
+
+static void (*library_symbol(sqlite3_vfs *vfs, void *library, const char *name))(void)
+{
+	sqlite3_vfs *below = layer_of(vfs)->below;
+	return below->xDlSym(below, library, name);
+}
+
+static void library_close(sqlite3_vfs *vfs, void *library)
+{
+	sqlite3_vfs *below = layer_of(vfs)->below;
+	below->xDlClose(below, library);
+}
+
+static int randomness(sqlite3_vfs *vfs, int size, char *ret)
+{
+	sqlite3_vfs *below = layer_of(vfs)->below;
+	return below->xRandomness(below, size, ret);
+}
+
+static int sleep_us(sqlite3_vfs *vfs, int us)
+{
+	sqlite3_vfs *below = layer_of(vfs)->below;
+	return below->xSleep(below, us);
+}
+
+static int current_time(sqlite3_vfs *vfs, double *ret)
+{
+	sqlite3_vfs *below = layer_of(vfs)->below;
+	return below->xCurrentTime(below, ret);
+}
+
+static int current_time_ms(sqlite3_vfs *vfs, sqlite3_int64 *ret)
+{
+	sqlite3_vfs *below = layer_of(vfs)->below;
+	return below->xCurrentTimeInt64(below, ret);
+}
+
+static int last_error(sqlite3_vfs *vfs, int size, char *ret)
+{
+	sqlite3_vfs *below = layer_of(vfs)->below;
+	return below->xGetLastError(below, size, ret);
+}
+
+/* One layer on each VFS, for as long as the process lives: a connection that a callback keeps open
+ * outlives its store. SQLite's list of VFSs is the only one; two threads that look at the same time
+ * add two of the same name, and either will do. */
+static struct layer *layer_new(sqlite3_vfs *below, const char *name)
+{
+	struct layer *layer = calloc(1, sizeof *layer);
+	if (!layer)
+		return NULL;
+	memcpy(layer->name, name, sizeof layer->name);
+	layer->below = below;
+	layer->base = (sqlite3_vfs){
+	    .iVersion = below->iVersion < 2 ? 1 : 2,
+	    .szOsFile = file_size_below(below) + (int)sizeof(struct tap),
+	    .mxPathname = below->mxPathname,
+	    .zName = layer->name,
+	    .xOpen = open_file,
+	    .xDelete = delete_file,
+	    .xAccess = access_file,
+	    .xFullPathname = full_path,
+	    .xDlOpen = library_open,
+	    .xDlError = library_error,
+	    .xDlSym = library_symbol,
+	    .xDlClose = library_close,
+	    .xRandomness = randomness,
+	    .xSleep = sleep_us,
+	    .xCurrentTime = current_time,
+	    .xGetLastError = last_error,
+	    .xCurrentTimeInt64 = current_time_ms,
+	};
+	return layer;
+}
+
+const char *lite_wal_vfs(void)
+{
+	char name[NAME_SIZE];
+	sqlite3_vfs *below = sqlite3_vfs_find(NULL);
+	if (!below)
+		return NULL;
+	snprintf(name, sizeof name, "ibid-wal-%jx", (uintmax_t)(uintptr_t)below);
+	sqlite3_vfs *found = sqlite3_vfs_find(name);
+	if (found)
+		return found->zName;
+	struct layer *layer = layer_new(below, name);
+	if (!layer)
+		return NULL;
+	if (sqlite3_vfs_register(&layer->base, 0)) {
+		free(layer);
+		return NULL;
+	}
+	return layer->name;
+}
