@@ -34,8 +34,18 @@ static int bad_read(sqlite3_file *file, void *bytes, int size, sqlite3_int64 at)
 
 static int bad_write(sqlite3_file *file, const void *bytes, int size, sqlite3_int64 at)
 {
+	bool wal = ((struct bad_file *)file)->wal;
 	if (disk.full)
 		return SQLITE_FULL;
+	if (wal && disk.cut_wal_write) {
+		real_of(file)->pMethods->xWrite(real_of(file), bytes, size / 2, at);
+		return SQLITE_IOERR_WRITE;
+	}
+	if (wal) {
+		disk.wal_writes++;
+		if (size > disk.wal_write_longest)
+			disk.wal_write_longest = size;
+	}
 	return real_of(file)->pMethods->xWrite(real_of(file), bytes, size, at);
 }
 

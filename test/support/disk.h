@@ -5,9 +5,12 @@
 
 #include <stdbool.h>
 
-/* A sync of a WAL fails after the bytes were written; a write finds the disk full. */
+/* A sync of a WAL fails after the bytes were written; a write finds the disk full; a write to a WAL
+ * is cut in half. */
 struct disk {
-	_Atomic bool fail_wal_sync, full;
+	_Atomic bool fail_wal_sync, full, cut_wal_write;
+	_Atomic unsigned wal_writes; /* so far, and the longest */
+	_Atomic int wal_write_longest;
 };
 extern struct disk disk;
 

@@ -13,8 +13,8 @@
  * (V2) What is kept is written before the file is looked at, measured, cut, synced or written
  * elsewhere: frames of a full cache, which are written long before the commit and read again, and
  * checksums that are then made anew.
- * (V3) What is kept is forgotten when the writer lock goes: it belongs to a transaction that was
- * rolled back, and another process may write its own frames into the same place.
+ * (V3) Bytes are kept only while the writer lock is held, and forgotten when it goes: they belong
+ * to a transaction that was rolled back, and another process may write into the same place.
  * (V4) What could not be written stays kept, and the next call that needs it says so again: SQLite
  * believes that it is in the file, and may go on after the error of one statement.
  * (V5) Whatever does not look like the next frame, because the version or a sector's padding wants
@@ -37,8 +37,9 @@
 enum {
 	FRAME_HEADER = 24, /* bytes 4 to 7 of it: pages of the database after this commit, or 0 */
 	WRITER_LOCK = 0,   /* its place among the locks in shared memory */
-	KEPT_BYTES_MIN = 1 << 16, /* a command; then doubled */
-	KEPT_BYTES_MAX = 1 << 18, /* what is longer is written in parts */
+	/* The largest page is the longest write that SQLite makes: one of more than 128 KiB the VFS
+	 * below may do in part, or not at all. */
+	KEPT_BYTES_MAX = 65536,
 	NAME_SIZE = 32,
 };
 
@@ -47,10 +48,11 @@ struct tap {
 	sqlite3_io_methods methods; /* first: a file finds the rest by it */
 	const sqlite3_io_methods *below;
 	struct tap *other; /* of a database its WAL, of a WAL its database; NULL: closed */
+	bool writing;      /* a database's: its writer lock is held */
 
-	/* A WAL's only. */
+	/* A WAL's. */
 	unsigned char *kept;
-	int kept_size, kept_room;
+	int kept_size;
 	sqlite3_int64 end;            /* of the last write, -1: unknown; the kept bytes end there */
 	bool header_kept, committing; /* the last write was a frame's header, of a commit */
 };
@@ -86,32 +88,22 @@ static int write_kept(sqlite3_file *file, struct tap *tap)
 	return rc;
 }
 
-static bool make_room(struct tap *tap, int size)
+static bool has_room(struct tap *tap, int size)
 {
-	int room = tap->kept_room ? tap->kept_room : KEPT_BYTES_MIN;
-	while (room < tap->kept_size + size && room < KEPT_BYTES_MAX)
-		room *= 2;
-	if (room < tap->kept_size + size)
-		return false;
-	if (room == tap->kept_room)
-		return true;
-	unsigned char *kept = realloc(tap->kept, (size_t)room);
-	if (!kept)
-		return false;
-	tap->kept = kept;
-	tap->kept_room = room;
-	return true;
+	if (!tap->kept)
+		tap->kept = malloc(KEPT_BYTES_MAX);
+	return tap->kept && size <= KEPT_BYTES_MAX - tap->kept_size;
 }
 
 /* Bytes that continue the last write: kept, or written where there is no room for them. */
 static int keep(sqlite3_file *file, struct tap *tap, const void *bytes, int size)
 {
 	int rc = SQLITE_OK;
-	if (!make_room(tap, size))
+	if (!has_room(tap, size))
 		rc = write_kept(file, tap);
 	if (rc)
 		return rc;
-	if (!make_room(tap, size)) {
+	if (!has_room(tap, size)) {
 		rc = tap->below->xWrite(file, bytes, size, tap->end);
 	} else {
 		memcpy(tap->kept + tap->kept_size, bytes, (size_t)size);
@@ -161,8 +153,8 @@ static int wal_write(sqlite3_file *file, const void *bytes, int size, sqlite3_in
 	bool page = tap->header_kept;
 	int rc;
 	tap->header_kept = false;
-	if (at != tap->end)
-		return write_at_once(file, tap, bytes, size, at); /* V2 */
+	if (at != tap->end || !tap->other || !tap->other->writing)
+		return write_at_once(file, tap, bytes, size, at); /* V2, V3 */
 	if (page && tap->committing)
 		return keep_and_write(file, tap, bytes, size);
 	if (page)
@@ -222,12 +214,18 @@ static int wal_close(sqlite3_file *file)
 
 /* ---- Methods of a database ------------------------------------------------------------------ */
 
+/* The writer lock comes and goes here, unless one connection has the file for itself. */
 static int database_shm_lock(sqlite3_file *file, int first, int count, int flags)
 {
 	struct tap *tap = tap_of(file);
-	if (tap->other && first == WRITER_LOCK && flags == (SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE))
+	bool writer = first == WRITER_LOCK && (flags & SQLITE_SHM_EXCLUSIVE);
+	bool unlock = flags & SQLITE_SHM_UNLOCK;
+	if (writer && unlock && tap->other)
 		forget(tap->other); /* V3 */
-	return tap->below->xShmLock(file, first, count, flags);
+	int rc = tap->below->xShmLock(file, first, count, flags);
+	if (writer && !rc)
+		tap->writing = !unlock;
+	return rc;
 }
 
 static int database_close(sqlite3_file *file)
