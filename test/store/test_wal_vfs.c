@@ -272,16 +272,18 @@ static void commit_is_in_the_file_without_a_sync(void **state)
 	sqlite3_close(db);
 }
 
-static void exclusive_connection_works_as_ever(void **state)
+/* Then no lock tells of the end of a transaction: nothing is kept. */
+static void exclusive_connection_leaves_nothing_behind_for_later(void **state)
 {
 	(void)state;
 	sqlite3 *db = fresh();
-	run(db, "pragma locking_mode = exclusive; pragma cache_size = 10; begin");
-	run(db, many_rows);
-	run(db, "rollback; begin");
-	run(db, many_rows);
-	run(db, "commit; pragma locking_mode = normal; insert into a values (1, 'x')");
-	assert_all_see(db, "select count(*) from b", 2000);
+	run(db, "pragma locking_mode = exclusive; begin; insert into a values (1, 'lost')");
+	assert_int_equal(sqlite3_db_cacheflush(db), SQLITE_OK);
+	run(db, "rollback; pragma locking_mode = normal; select * from b");
+	sqlite3 *other = open_at(path, NULL);
+	run(other, "insert into a values (2, 'kept')");
+	assert_all_see(db, "select count(*) * 10 + max(n) from a", 22);
+	sqlite3_close(other);
 	sqlite3_close(db);
 }
 
@@ -337,6 +339,16 @@ static void full_disk_is_reported_by_the_commit(void **state) /* I7 */
 	assert_recovers(db);
 }
 
+static void full_disk_is_reported_without_a_sync_too(void **state) /* I7 */
+{
+	(void)state;
+	sqlite3 *db = fresh();
+	run(db, "pragma synchronous = off");
+	disk.full = true;
+	assert_int_equal(try_commit(db), SQLITE_FULL);
+	assert_recovers(db);
+}
+
 static void write_that_is_cut_is_reported_by_the_commit(void **state) /* I7 */
 {
 	(void)state;
@@ -359,30 +371,23 @@ static void commit_whose_sync_failed_is_not_seen_and_can_be_repeated(void **stat
 	sqlite3_close(db);
 }
 
-/* A statement that fails while early frames are kept: whatever SQLite makes of it, what it says
- * afterwards is in the file. */
+/* A statement that can be undone alone fails where it reads, and the transaction goes on: SQLite
+ * takes the early frames of the statements before for written. */
 static void full_disk_in_the_middle_loses_no_early_frame(void **state)
 {
 	(void)state;
-	for (int budget = 0; budget < 2; budget++) {
-		sqlite3 *db = fresh();
-		run(db, "pragma cache_size = 10; pragma temp_store = memory; begin");
-		run(db, many_rows);
-		disk.full = true;
-		assert_int_not_equal(sqlite3_exec(db,
-		                                  budget ? "update b set text = text || 'x'"
-		                                         : "select sum(length(text)) from b; "
-		                                           "insert into c select * from b",
-		                                  NULL, NULL, NULL),
-		                     SQLITE_OK);
-		good_disk(NULL);
-		int64_t expected = sqlite3_get_autocommit(db) ? 0 : 2000 * 800;
-		assert_int_equal(number(db, "select coalesce(sum(length(text)), 0) from b"), expected);
-		if (!sqlite3_get_autocommit(db))
-			run(db, "commit");
-		assert_all_see(db, "select coalesce(sum(length(text)), 0) from b", expected);
-		sqlite3_close(db);
-	}
+	sqlite3 *db = fresh();
+	run(db, "pragma cache_size = 10; pragma temp_store = memory; begin");
+	run(db, many_rows);
+	disk.full = true;
+	assert_int_equal(sqlite3_exec(db, "insert into c select * from b", NULL, NULL, NULL),
+	                 SQLITE_FULL);
+	good_disk(NULL);
+	assert_int_equal(sqlite3_get_autocommit(db), 0);
+	assert_int_equal(number(db, "select sum(length(text)) from b"), 2000 * 800);
+	run(db, "commit");
+	assert_all_see(db, "select sum(length(text)) from b", 2000 * 800);
+	sqlite3_close(db);
 }
 
 /* ---- Other processes ------------------------------------------------------------------------ */
@@ -488,10 +493,11 @@ int main(void)
 	    cmocka_unit_test(frames_of_a_rollback_do_not_overwrite_what_another_wrote),
 	    cmocka_unit_test(rolled_back_frames_are_overwritten_by_the_next_transaction),
 	    cmocka_unit_test(commit_is_in_the_file_without_a_sync),
-	    cmocka_unit_test(exclusive_connection_works_as_ever),
+	    cmocka_unit_test(exclusive_connection_leaves_nothing_behind_for_later),
 	    cmocka_unit_test(file_leaves_the_wal_and_comes_back),
 	    cmocka_unit_test(two_connections_take_turns),
 	    BAD_DISK(full_disk_is_reported_by_the_commit),
+	    BAD_DISK(full_disk_is_reported_without_a_sync_too),
 	    BAD_DISK(write_that_is_cut_is_reported_by_the_commit),
 	    BAD_DISK(commit_whose_sync_failed_is_not_seen_and_can_be_repeated),
 	    BAD_DISK(full_disk_in_the_middle_loses_no_early_frame),
