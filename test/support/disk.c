@@ -38,6 +38,7 @@ static int bad_write(sqlite3_file *file, const void *bytes, int size, sqlite3_in
 	if (disk.full)
 		return SQLITE_FULL;
 	if (wal && disk.cut_wal_write) {
+		disk.cut_wal_write = false;
 		real_of(file)->pMethods->xWrite(real_of(file), bytes, size / 2, at);
 		return SQLITE_IOERR_WRITE;
 	}
