@@ -2,8 +2,8 @@
 #include "base/env.h"
 
 #include <errno.h>
-#include <openssl/rand.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <time.h>
 
 static int64_t read_clock(clockid_t id)
@@ -37,7 +37,7 @@ static void system_random(struct env *env, void *ret, size_t size)
 {
 	(void)env;
 	/* Without randomness ids would repeat, and a repeated id is a lost command. */
-	if (RAND_bytes(ret, (int)size) != 1)
+	if (getentropy(ret, size) != 0)
 		abort();
 }
 
