@@ -64,7 +64,7 @@ NFC = {name for name, (same, _, _) in CONTRACTS.items() if "nfc" in same}
 
 NAMES = ["a", "b", "c", "d", "l", "t", "u", "at", "id", "z", "0", "1", "", "a/b", "m~n", "x/y", "é", "e\u0301", "q\"", "\\",
          "\n", "\u0000", "\u001f", "\u007f", "*", "Å", "\u212b", "A\u030a", "\ue000", "\uffff", "\U00010000", "\U0010ffff",
-         "\U0010fffd", "\ufb01", "\ud7ff", "a\u0000", "a\u0001", "a\u0002", "aa", "a\ue000", "a\U0001f600"]
+         "\U0010fffd", "\ufb01", "\ud7a3", "a\u0000", "a\u0001", "a\u0002", "aa", "a\ue000", "a\U0001f600"]
 RANGES = [(0x20, 0x7E)] * 4 + [(0x01, 0x1F), (0x7F, 0x17F), (0x300, 0x345), (0x391, 0x3C9), (0x5D0, 0x5EA), (0x5B0, 0x5BD),
           (0x915, 0x93C), (0x1100, 0x1112), (0x1161, 0x1175), (0x11A8, 0x11C2), (0x1E00, 0x1EFF), (0x1F80, 0x1FAF),
           (0x2000, 0x2029), (0x2126, 0x212B), (0x3041, 0x3096), (0x3099, 0x309A), (0x4E00, 0x4E20), (0xAC00, 0xAC40),
@@ -95,12 +95,16 @@ class Maker:
     def one_in(self, n):
         return self.random.randrange(n) == 0
 
+    def char(self):
+        char = chr(self.random.randint(*self.random.choice(RANGES)))
+        return char if unicodedata.category(char) != "Cn" or ord(char) & 0xFFFE == 0xFFFE else "x"
+
     def string(self):
         if self.one_in(3):
             return self.random.choice(NAMES)
         if self.one_in(4):
             return self.random.choice(INSTANTS_SENT)
-        text = "".join(chr(self.random.randint(*self.random.choice(RANGES))) for _ in range(self.random.randrange(9)))
+        text = "".join(self.char() for _ in range(self.random.randrange(9)))
         if self.one_in(300):
             text += "x" + "\u0301" * self.random.randint(126, 131)
         return text + ("\u0000" if self.one_in(40) else "")
@@ -213,8 +217,7 @@ class Maker:
 
     def deep(self):
         depth = self.random.choice([62, 63, 64, 65, 66, 70, 5000])
-        return "".join(self.pick("[", '{"a":') for _ in range(1)) * depth + "1" + "" if self.one_in(4) else \
-            self.nested(depth)
+        return self.pick("[", '{"a":') * depth if self.one_in(4) else self.nested(depth)
 
     def nested(self, depth):
         opened = [self.random.randrange(2) for _ in range(depth)]
@@ -234,7 +237,7 @@ FIXED = [
     '"\t"', '"\u007f"', '"\u2028\u2029"', '"\\u0000"', '{"\\u0000":"\\u0000\\\\u0000"}', '"\\ud83d\\ude00"', '"\\ud83d"', '"\\ude00"',
     '"\\ude00\\ud83d"', '"\\ud83d\\ud83d\\ude00"', '"\\\\ud83d"', '"\\\\\\ud83d"', '"\\uD83Dx"', '"\\u00g0"', '"\\u123"', '"\\U0041"',
     '{"a":1,"\\u0061":2}', '{"\\u0000":1,"\\u0000":2}', '{"a":{"b":1,"b":1}}', '[{"a":1},{"a":1}]', "\u00a0[]", "\x0b[]", "\x0c1",
-    '{"\U00010000":1,"\uffff":2,"\ud7ff":3,"\ue000":4}', '{"\\u0001":1,"\\u0000":2,"":3,"\\u0000\\u0000":4,"\\u0001a":5,"\\u0000b":6}',
+    '{"\U00010000":1,"\uffff":2,"\ud7a3":3,"\ue000":4}', '{"\\u0001":1,"\\u0000":2,"":3,"\\u0000\\u0000":4,"\\u0001a":5,"\\u0000b":6}',
     '["\\u0000","' + "".join(map(chr, range(0x10FFF6, 0x10FFFE))) + '"]', '["\\u0000","\\udbff\\udffd","\\uDBFF\\uDFFC"]',
     '["\\u001F","\\u000b","\\b\\f\\n\\r\\t\\/\\"\\\\"]', '{"a":"n\\u0303","b":"\\n\\u0303","c":"\\u001f\\u0307","d":"\\\\\\u0327"}',
     '{"l":[3,1,2,[2,1],"\\u0000","\\u0001"," "],"u":["b","a"]}', "[" * 64 + "]" * 64, "[" * 65 + "]" * 65, '{"a":' * 64 + "1" + "}" * 64,
@@ -387,8 +390,8 @@ class SqlFingerprint(unittest.TestCase):
                   and (unicodedata.decomposition(chr(point)) or unicodedata.combining(chr(point)))]
         requests = [self.request(json.dumps(["a" + c, c + "\u0323\u0301", "\u1100" + c, "\n" + c], ensure_ascii=False), "one-nfc")
                     for c in map(chr, points)]
-        new = [ours for _, _, _, ours in self.differences(requests)]
-        self.assertLess(len(new), 100)
+        new = [ours for what, _, _, ours in self.differences(requests) if what == "fingerprint_text"]
+        self.assertLess(len(new), 120)
         for answer in new:
             self.assertIn("Unicode 13 does not know", answer)
 
@@ -434,17 +437,22 @@ class SqlFingerprint(unittest.TestCase):
         with self.assertRaisesRegex(AssertionError, "longer than 16777216 bytes"):
             self.psql("select ibid.canonical('\"' || repeat('x', 16777215) || '\"')")
 
-    def test_nothing_is_quadratic(self):
-        for made in ("'[' || repeat('[1],', %d) || '1]'", "'[' || repeat('\"\\\\u00e9\\n\\\\\\\\\",', %d) || '1]'", "'[' || repeat('1.50,', %d) || '1]'",
-                     "'{' || (select string_agg('\"m' || i || '\\\\u0000\":1', ',') from generate_series(1, %d) as i) || '}'",
-                     "'\"' || repeat('\\\\u0000\\\\ud83d\\\\ude00', %d) || '\"'"):
+    def test_ten_times_the_document_takes_about_ten_times_the_time(self):
+        made = {"lists": "[%s]", "objects": '{"a":%d,"b":{}}', "escapes": '"\\u00e9\\n\\\\"', "numbers": "%d.50e3",
+                "pairs": '"\\u0000\\ud83d\\ude00"', "strings": '"x"'}
+        for name, item in made.items():
             times = []
-            for many in (3000, 30000):
-                start = time.monotonic()
-                self.psql("select length(ibid.canonical(%s))" % (made.replace("'[", "e'[").replace("'\"", "e'\"") % many))
-                times.append(time.monotonic() - start)
-            with self.subTest(made=made):
-                self.assertLess(times[1], 40 * times[0] + 1)
+            for many in (4000, 40000):
+                items = [item % n if "%" in item else item for n in range(many)]
+                for document in ("[" + ",".join(items) + "]", '{%s}' % ",".join('"m%d\\u0001":%s' % each for each in enumerate(items))):
+                    self.psql("truncate request")
+                    self.psql("copy request (n, document) from stdin", "0\t" + copy_text(document) + "\n")
+                    start = time.monotonic()
+                    self.psql("select length(ibid.canonical(document)) from request")
+                    times.append(time.monotonic() - start)
+            with self.subTest(name=name, times=times):
+                self.assertLess(times[2], 30 * times[0] + 1)
+                self.assertLess(times[3], 30 * times[1] + 1)
 
 
 if __name__ == "__main__":
