@@ -77,17 +77,95 @@ comment on function ibid.canonical_number(text) is
 
 -- ---- Documents -----------------------------------------------------------------------------------
 
+create function ibid.place_of(document text, at int) returns text
+language plpgsql immutable parallel safe as $$
+declare
+	before text collate "C" := left(document, at - 1);
+begin
+	return format('line %s, column %s', length(before) - length(replace(before, E'\n', '')) + 1,
+		octet_length(substring(before, E'[^\n]*$')) + 1);
+end $$;
+comment on function ibid.place_of(text, int) is 'line and column (in bytes) of a character, for an error';
+
+create function ibid.string_fault(seen text, at int, cut boolean) returns text
+language plpgsql immutable parallel safe as $$
+declare
+	good text collate "C" := substring(substr(seen, at),
+		E'^"(?:[^"\\\\\x01-\x1f]|\\\\(?:["\\\\/bfnrt]|u[0-9a-fA-F]{4}))*');
+	next text collate "C" := substr(seen, at + length(good), 1);
+begin
+	return case when cut and at + length(good) > length(seen) - 6 then 'not a JSON text behind '
+		when next = '' then 'unexpected end of text: the end of a string is missing at '
+		when next = E'\\' then 'unknown escape in a string at '
+		else 'control character in a string must be escaped at ' end
+		|| ibid.place_of(seen, at + length(good));
+end $$;
+comment on function ibid.string_fault(text, int, boolean) is 'what is wrong with the string that begins there';
+
+-- A text that the server does not take for JSON is read again, by its grammar: v a value, n a name, e the
+-- end, or a sign may follow. Only its beginning: an error must not take longer than an answer.
+create function ibid.json_fault(document text) returns text
+language plpgsql immutable parallel safe as $$
+declare
+	most constant int := 4000;
+	seen text collate "C" := left(document, most);
+	open text collate "C" := '';
+	may text collate "C" := 'v';
+	token text collate "C";
+	kind text collate "C";
+	wanted text;
+	at int := 1;
+begin
+	for token in select t.found[1] from regexp_matches(seen, E'[ \t\n\r]+|true|false|null'
+			'|-?(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?(?:[eE][+-]?[0-9]+)?'
+			'|"(?:[^"\\\\\x01-\x1f]|\\\\(?:["\\\\/bfnrt]|u[0-9a-fA-F]{4}))*"|.', 'g') as t(found) loop
+		kind := case when token ~ E'^[ \t\n\r]' then ' ' when token ~ '^(?:-?[0-9]|true|false|null)' then 'v'
+			when left(token, 1) = '"' then '"' else token end;
+		if kind = ' ' then
+			null;
+		elsif token = '"' then
+			return ibid.string_fault(seen, at, length(document) > most);
+		elsif kind in ('{', '[') and may in ('v', ']') then
+			open := open || kind;
+			may := case kind when '{' then '}' else ']' end; -- or the first name or value
+		elsif kind in ('v', '"') and may in ('v', ']') then
+			may := ',';
+		elsif kind = '"' and may in ('n', '}') then
+			may := ':';
+		elsif kind = ':' and may = ':' then
+			may := 'v';
+		elsif kind = ',' and may = ',' then
+			may := case right(open, 1) when '{' then 'n' else 'v' end;
+		elsif kind in ('}', ']') and may in (',', kind) and right(open, 1) = translate(kind, '}]', '{[') then
+			open := left(open, -1);
+			may := ',';
+		else
+			exit;
+		end if;
+		may := case when may = ',' and open = '' then 'e' else may end;
+		if length(open) > 64 then
+			return 'more than 64 levels at ' || ibid.place_of(seen, at);
+		end if;
+		at := at + length(token);
+	end loop;
+	wanted := case when may in ('v', ']') then 'a value' when may in ('n', '}') then 'a member name'
+		when may = ':' then '":"' else '"," or "' || translate(right(open, 1), '{[', '}]') || '"' end;
+	return case when at > most then 'not a JSON text behind '
+		when at > length(seen) then format('unexpected end of text: %s is missing at ', wanted)
+		when may = 'e' then 'trailing text after the value at '
+		else format('expected %s, found %s at ', wanted,
+			case when left(token, 1) ~ '[!-~]' then '"' || left(token, 1) || '"' else 'another character' end) end
+		|| ibid.place_of(seen, at);
+end $$;
+comment on function ibid.json_fault(text) is 'what is wrong with a text that is not JSON, and where';
+
 create function ibid.json_tree(document text) returns json
 language plpgsql immutable as $$
-declare
-	place text;
 begin
 	return document::json;
 exception
 	when invalid_text_representation then
-		get stacked diagnostics place = pg_exception_context;
-		place := substring(split_part(place, ':', 1), '[0-9]+'); -- "JSON data, line 1: ..."
-		raise exception 'not a JSON text at line %', coalesce(place, '1') using errcode = 'IB010';
+		raise exception '%', ibid.json_fault(document) using errcode = 'IB010';
 	when statement_too_complex then
 		raise exception 'more than 64 levels' using errcode = 'IB010';
 end $$;
@@ -449,9 +527,9 @@ $$;
 comment on function ibid.rules_below(text[], text, text) is
 	'the rules for a child and what is below it, and what `only` and `ignore` say of the child';
 
--- value is canonical; with as_nfc, but for the order of its members. restricted: `only` counts here.
+-- value is canonical but for the order of members, where that is `disordered`. restricted: `only` counts.
 create function ibid.shaped(value json, rules text[], restricted boolean, defaults text[], as_nfc boolean,
-	simple boolean, nul text)
+	disordered boolean, simple boolean, nul text)
 returns text language plpgsql immutable parallel safe as $$
 declare
 	form text collate "C" := value::text;
@@ -463,15 +541,17 @@ declare
 begin
 	if left(form, 1) = '"' and 't' = any (rules) then
 		return coalesce('"' || ibid.instant_utc(substr(form, 2, length(form) - 2)) || '"', form);
-	elsif left(form, 1) not in ('{', '[') then
+	elsif left(form, 1) not in ('{', '[') or (rules = '{}' and not disordered) then
 		return form;
 	elsif left(form, 1) = '[' then
 		sorted := 'u' = any (rules);
 		select string_agg(c.form, ',' order by
 			case when sorted then replace(c.form, nul, E'\\u0000') end collate "C", c.place)
 		into form from (
-			select e.place, case when b.below = '{}' and not as_nfc then e.value::text
-				else ibid.shaped(e.value, b.below, restricted and not b.entire, defaults, as_nfc, simple, nul) end
+			select e.place, case when b.below = '{}' and (not disordered or left(e.value::text, 1) not in ('{', '['))
+				then e.value::text
+				else ibid.shaped(e.value, b.below, restricted and not b.entire, defaults, as_nfc, disordered, simple,
+					nul) end
 			from json_array_elements(value) with ordinality as e(value, place)
 			cross join lateral ibid.rules_below(rules, words, (e.place - 1)::text) as b
 			where not b.ignored and (b.wanted or not restricted)) as c(place, form);
@@ -484,8 +564,10 @@ begin
 		count(distinct c.rank collate "C")
 	into form, members, names from (
 		select l.label, case when simple then e.key else ibid.name_order(e.key, nul) end,
-			case when b.below = '{}' and not as_nfc then e.value::text
-				else ibid.shaped(e.value, b.below, restricted and not b.entire, defaults, as_nfc, simple, nul) end
+			case when b.below = '{}' and (not disordered or left(e.value::text, 1) not in ('{', '['))
+				then e.value::text
+				else ibid.shaped(e.value, b.below, restricted and not b.entire, defaults, as_nfc, disordered, simple,
+					nul) end
 		from json_each(value) as e(key, value)
 		cross join lateral (select to_json(e.key)::text) as l(label)
 		cross join lateral ibid.rules_below(rules, words,
@@ -494,7 +576,7 @@ begin
 		union all
 		select l.label, ibid.name_order(e.key, nul), ibid.shaped(e.value,
 				array(select u.rule from unnest(b.below) as u(rule) where u.rule !~ '^[oi]'), false, defaults,
-				as_nfc, false, nul)
+				as_nfc, as_nfc, false, nul)
 		from json_each(extra) as e(key, value)
 		cross join lateral (select to_json(e.key)::text) as l(label)
 		cross join lateral ibid.rules_below(rules, words,
@@ -506,7 +588,7 @@ begin
 	end if;
 	return '{' || coalesce(form, '') || '}';
 end $$;
-comment on function ibid.shaped(json, text[], boolean, text[], boolean, boolean, text) is
+comment on function ibid.shaped(json, text[], boolean, text[], boolean, boolean, boolean, text) is
 	'a payload as the rules of its contract see it, canonical';
 
 create function ibid.canonical_defaults(same json, nul text) returns text[]
@@ -536,11 +618,9 @@ begin
 		as_nfc := coalesce(same ->> 'nfc' in ('yes', 'true'), false);
 		rules := ibid.rules_of(same, as_nfc);
 		defaults := ibid.canonical_defaults(same, read.nul);
-		if as_nfc then
-			form := ibid.in_nfc(form);
-		end if;
-		form := ibid.shaped(form::json, rules, coalesce(json_array_length(same -> 'only') > 0, false), defaults, as_nfc,
-			read.simple and not as_nfc, read.nul);
+		form := case when as_nfc then ibid.in_nfc(form) else form end;
+		form := ibid.shaped(form::json, rules, coalesce(json_array_length(same -> 'only') > 0, false), defaults,
+			as_nfc, form <> read.form, read.simple and not as_nfc, read.nul);
 		if defaults <> '{}' and length(form) - length(translate(form, '{[', '')) > 64 then
 			form := ibid.canonical_value(form::json, 1, false, false, read.nul); -- may be too deep by now
 		end if;
