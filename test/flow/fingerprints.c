@@ -3,9 +3,10 @@
  *
  *   fingerprints CONTRACTS <requests >answers
  *
- * A request is a line {"contract","tenant","client","actor","resource","given","document"} of texts;
- * `given` may be null. Its answer is a line with an array: canonical form, text of the fingerprint,
- * fingerprint, scope, key; each a text that begins with '+', or with '-' and says why there is none. */
+ * A request is a line {"contract","tenant","client","actor","resource","given","document"} of
+ * texts; `given` may be null. Its answer is a line with an array: canonical form, text of the
+ * fingerprint, fingerprint, scope, key; each a text that begins with '+', or with '-' and says why
+ * there is none. */
 #include "base/canon.h"
 #include "contract/payload.h"
 

@@ -46,6 +46,7 @@ CONTRACTS = {  # name: (same_payload, key, more)
     "with-context": ("context: [resource, client, actor]", "scope: [actor, resource, client]", ""),
     "only-some": ("context: []\n  only: " + ONLY, "scope: []", ""),
     "ignore-some": ("context: [actor]\n  ignore: " + IGNORE, "", ""),
+    "ignore-members": ("context: []\n  ignore: [/at, /id, '/a i', /é, /]", "", ""),
     "with-defaults": ("context: []\n  defaults: " + DEFAULTS, "", ""),
     "with-instants": ("context: []\n  instants: " + INSTANTS, "", ""),
     "unordered-lists": ("context: []\n  unordered: " + UNORDERED, "", ""),

@@ -533,7 +533,7 @@ create function ibid.shaped(value json, rules text[], restricted boolean, defaul
 returns text language plpgsql immutable parallel safe as $$
 declare
 	form text collate "C" := value::text;
-	words text collate "C" := array_to_string(rules, ' ');
+	words text collate "C" := array_to_string(rules, E'\n'); -- which no pointer has
 	extra json;
 	sorted boolean;
 	members bigint;
@@ -557,7 +557,11 @@ begin
 			where not b.ignored and (b.wanted or not restricted)) as c(place, form);
 		return '[' || coalesce(form, '') || ']';
 	end if;
-	if words ~ 'd[0-9]+/' then
+	if not disordered and words ~ E'^(?:i/[^/*~"\\\\\n]+(?:\n|$))+$' then -- the frequent case, in a quarter of the time
+		select string_agg(to_json(e.key)::text || ':' || e.value::text, ',') into form
+		from json_each(value) as e(key, value) where 'i/' || e.key <> all (rules);
+		return '{' || coalesce(form, '') || '}';
+	elsif words ~ 'd[0-9]+/' then
 		extra := ibid.missing_members(value, rules, restricted, defaults, as_nfc);
 	end if;
 	select string_agg(c.label || ':' || c.form, ',' order by c.rank collate "C"), count(*),
