@@ -23,9 +23,12 @@ create table ledger_entry (
   foreign key (tenant, payment_id) references payment (tenant, id)
 );
 
--- The service connects as a member of ibid_app, which ibid init creates where it may.
-do $$ begin
-  if to_regrole('ibid_app') is not null then
-    grant select, insert on payment, ledger_entry to ibid_app;
-  end if;
+-- Programs with libibid connect as members of ibid_service, callers of the SQL functions as members of ibid_app;
+-- ibid init creates both where it may.
+do $$ declare role text; begin
+  foreach role in array array['ibid_service', 'ibid_app'] loop
+    if to_regrole(role) is not null then
+      execute format('grant select, insert on payment, ledger_entry to %I', role);
+    end if;
+  end loop;
 end $$;

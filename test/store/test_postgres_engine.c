@@ -566,8 +566,8 @@ static void what_a_script_does_to_its_session_does_not_reach_the_next_command(vo
 	                      path);
 	check_nothing_is_left(store, "do $$ begin set search_path = ibid; end $$", path);
 	check_nothing_is_left(
-	    store, "do $$ begin set session authorization ibid_app; end $$",
-	    "select case when session_user = 'ibid_app' then 500 else 200 end as status");
+	    store, "do $$ begin set session authorization ibid_service; end $$",
+	    "select case when session_user = 'ibid_service' then 500 else 200 end as status");
 	store_close(store);
 	store_close(setup);
 }
@@ -965,7 +965,7 @@ static void the_application_role_can_work_and_can_not_rewrite_history(void **sta
 	struct store *setup = fixture_fresh();
 	(void)state;
 	snprintf(user, sizeof user, "ibid_test_user_%d", (int)getpid());
-	snprintf(sql, sizeof sql, "create role %s login in role ibid_app", user);
+	snprintf(sql, sizeof sql, "create role %s login in role ibid_service", user);
 	assert_true(fixture_exec(sql));
 	struct store *store = fixture_store(fixture_url(user, fixture_port(), ""), 2, 1500);
 	int version;
@@ -1006,7 +1006,7 @@ static void a_failed_row_is_replaced_by_the_application_role(void **state)
 	struct store *setup = fixture_fresh();
 	(void)state;
 	snprintf(user, sizeof user, "ibid_test_user_%d", (int)getpid());
-	snprintf(sql, sizeof sql, "create role %s login in role ibid_app", user);
+	snprintf(sql, sizeof sql, "create role %s login in role ibid_service", user);
 	assert_true(fixture_exec(sql));
 	struct store *store = fixture_store(fixture_url(user, fixture_port(), ""), 2, 1500);
 	struct tx *tx = must_claim(store, &arena, "k");

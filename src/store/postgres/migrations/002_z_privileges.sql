@@ -1,11 +1,115 @@
--- 002_z_privileges: who may use what schema 2 adds. The last of its files.
+-- 002_z_privileges: who may use what. The last file of schema 2.
+--
+--   ibid_app       SQL callers: the functions of the API, and reading rows of their own tenants
+--   ibid_service   libibid and the ibid binary: every tenant
+--   ibid_operator  people: reading every tenant
+--   ibid_migrator  set-up, contracts, tenants of roles
+--
+-- Rows are guarded by policies on the tenant, except from the owner of the tables. Partitions are read through
+-- their root only: a policy of the root does not hold for a partition named directly.
 
-revoke all on all functions in schema ibid from public;
 do $$ begin
-	if to_regrole('ibid_app') is not null then
-		grant execute on all functions in schema ibid to ibid_app;
+	if to_regrole('ibid_service') is null then
+		create role ibid_service nologin;
+	end if;
+exception
+	when duplicate_object or unique_violation then null;
+	when insufficient_privilege then raise notice 'no right to create role ibid_service: skipped';
+end $$;
+
+-- In schema 1 ibid_app was what libibid ran as: its members at this time go on as they were.
+do $$ declare
+	member text;
+begin
+	if to_regrole('ibid_app') is not null and to_regrole('ibid_service') is not null then
+		for member in select m.rolname from pg_auth_members as a join pg_roles as m on m.oid = a.member
+			where a.roleid = to_regrole('ibid_app') loop
+			execute format('grant ibid_service to %I', member);
+		end loop;
+	end if;
+exception when insufficient_privilege then
+	raise notice 'no right to grant ibid_service: grant it to the roles that libibid connects as';
+end $$;
+
+revoke all on all tables in schema ibid from public;
+revoke all on all functions in schema ibid from public;
+
+-- What callers may use of the pure functions, without a right to each of their parts.
+alter function ibid.canonical(text) security definer;
+alter function ibid.fingerprint(json, text, text, text, text, text) security definer
+	set search_path = pg_catalog, pg_temp;
+
+do $$ declare
+	app constant boolean := to_regrole('ibid_app') is not null;
+	service constant boolean := to_regrole('ibid_service') is not null;
+	operator constant boolean := to_regrole('ibid_operator') is not null;
+	root record;
+begin
+	if app then
+		revoke all on all tables in schema ibid from ibid_app;
+		revoke all on all functions in schema ibid from ibid_app;
+		grant execute on function ibid.command_begin(text, text, text, text, text, text, text, text, text),
+			ibid.command_complete(uuid, int, text, text, text, boolean),
+			ibid.command_reject(uuid, text, int, text), ibid.command_fail(uuid, text),
+			ibid.emit(text, text, text, text, bigint, text, uuid),
+			ibid.emit(text, text, text, json, bigint, text, uuid),
+			ibid.emit(text, text, text, jsonb, bigint, text, uuid),
+			ibid.emit_json(text, text, text, text, bigint, text),
+			ibid.emit_for_caller(text, text, text, text, bigint, text, uuid),
+			ibid.canonical(text), ibid.contract_of(text, int), ibid.tenants(),
+			ibid.fingerprint(json, text, text, text, text, text) to ibid_app;
+		grant select on ibid.contract to ibid_app;
+	end if;
+	if service then
+		grant usage on schema ibid to ibid_service;
+		grant execute on all functions in schema ibid to ibid_service;
+		revoke execute on function ibid.grant_tenant(text, text), ibid.revoke_tenant(text, text)
+			from ibid_service;
+		grant select on all tables in schema ibid to ibid_service;
+		grant insert on ibid.contract to ibid_service;
+	end if;
+	if operator then
+		grant select on all tables in schema ibid to ibid_operator;
+	end if;
+	for root in
+		select c.oid::regclass as name, c.relname from pg_class as c
+		join pg_attribute as a on a.attrelid = c.oid and a.attname = 'tenant' and not a.attisdropped
+		where c.relnamespace = 'ibid'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+			and c.relname not in ('tenant_role', 'open_command')
+	loop
+		execute format('alter table %s enable row level security', root.name);
+		if app then
+			execute format('grant select on %s to ibid_app', root.name);
+			execute format('create policy own_tenants on %s for select to ibid_app
+				using (tenant in (select ibid.tenants()))', root.name);
+		end if;
+		if operator then
+			execute format('create policy operators on %s for select to ibid_operator using (true)', root.name);
+		end if;
+		if service then
+			execute format('grant insert on %s to ibid_service', root.name);
+			execute format('create policy services on %s to ibid_service using (true) with check (true)',
+				root.name);
+			if root.relname not in ('event', 'audit', 'answer', 'command', 'aggregate', 'evidence') then
+				execute format('grant update on %s to ibid_service', root.name);
+			end if;
+		end if;
+	end loop;
+	if service then -- never an identity or an id; what is evidence is never edited (I3)
+		grant update (id, state, scheme, contract_version, fingerprint, linked, status, resource_type,
+			resource_id, reason, text, audit_id, attempts, client, actor, created_at, finished_at, expires_at)
+			on ibid.command to ibid_service;
+		grant update (version) on ibid.aggregate to ibid_service;
+		grant update (last_at, count) on ibid.evidence to ibid_service;
 	end if;
 	if to_regrole('ibid_migrator') is not null then
 		grant execute on all functions in schema ibid to ibid_migrator;
+		grant select, insert on all tables in schema ibid to ibid_migrator;
+		grant delete on ibid.tenant_role to ibid_migrator;
+		for root in select c.oid::regclass as name from pg_class as c
+			where c.relnamespace = 'ibid'::regnamespace and c.relrowsecurity loop
+			execute format('create policy migrators on %s to ibid_migrator using (true) with check (true)',
+				root.name);
+		end loop;
 	end if;
 end $$;

@@ -1,0 +1,524 @@
+-- 002_api: commands in a transaction that the caller owns, from any language.
+--
+-- command_begin inserts the row, IN_PROGRESS, in the caller's transaction; complete, reject or fail finish
+-- it there. A row in open_command stands for "begun and not finished": a deferred trigger refuses a commit
+-- while there is one, so no row of it is ever committed, and whoever sees one began it in this very
+-- transaction.
+--
+-- The functions run with the rights of their owner, and the tenants that a caller may name come from its
+-- database role: session_user, which no setting and no SET ROLE changes. What they keep in settings (ibid.begun,
+-- ibid.open) is only a hint, looked up in open_command before it is believed.
+--
+-- More error states:
+--   IB010 bad input, as the sentence says    IB011 begun and not finished, or not begun here
+
+-- ---- Who may use which tenant -------------------------------------------------------------------
+
+create table ibid.tenant_role (
+	role text collate "C",
+	tenant text collate "C",
+	at timestamptz not null default clock_timestamp(),
+	primary key (role, tenant)
+);
+comment on table ibid.tenant_role is
+	'the tenants of each database role; members of the role have them too';
+
+create function ibid.is_service() returns boolean
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+	return pg_has_role(session_user, (select nspowner from pg_namespace where nspname = 'ibid'), 'member')
+		or coalesce((select pg_has_role(session_user, oid, 'member') from pg_roles
+			where rolname = 'ibid_service'), false);
+end $$;
+comment on function ibid.is_service() is 'may the caller''s role act for every tenant, as libibid does?';
+
+create function ibid.tenants() returns setof text
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+	return query select t.tenant from ibid.tenant_role as t join pg_roles as r on r.rolname = t.role
+		where pg_has_role(session_user, r.oid, 'member');
+end $$;
+comment on function ibid.tenants() is 'the tenants that the caller''s role was given';
+
+create function ibid.demand_tenant(wanted text) returns void
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+	if wanted is null or not (wanted in (select ibid.tenants()) or ibid.is_service()) then
+		raise exception 'role % has no tenant %', session_user, coalesce(quote_literal(wanted), 'null')
+			using errcode = 'insufficient_privilege',
+			hint = 'an administrator gives it with ibid.grant_tenant(role, tenant)';
+	end if;
+end $$;
+comment on function ibid.demand_tenant(text) is 'fails unless the caller''s role may use the tenant';
+
+create function ibid.grant_tenant(role text, tenant text) returns void
+language plpgsql as $$
+#variable_conflict use_column
+begin
+	if to_regrole(quote_ident(grant_tenant.role)) is null then
+		raise exception 'there is no role %', grant_tenant.role using errcode = 'undefined_object';
+	end if;
+	insert into ibid.tenant_role (role, tenant) values (grant_tenant.role, grant_tenant.tenant)
+	on conflict do nothing;
+end $$;
+comment on function ibid.grant_tenant(text, text) is 'lets a database role, and its members, use a tenant';
+
+create function ibid.revoke_tenant(role text, tenant text) returns void
+language plpgsql as $$
+#variable_conflict use_column
+begin
+	delete from ibid.tenant_role as t where t.role = revoke_tenant.role and t.tenant = revoke_tenant.tenant;
+end $$;
+comment on function ibid.revoke_tenant(text, text) is 'takes a tenant from a database role';
+
+-- ---- Open commands ------------------------------------------------------------------------------
+
+create table ibid.open_command (
+	xid xid8,
+	command_id uuid,
+	tenant text collate "C" not null,
+	operation text collate "C" not null,
+	scope text collate "C" not null,
+	key text collate "C" not null,
+	contract_version int not null,
+	correlation_id text,
+	causation_id text,
+	ordinal int not null default 0,
+	primary key (xid, command_id)
+) with (fillfactor = 50);
+comment on table ibid.open_command is
+	'begun and not finished: seen by its own transaction only, for a commit with one is refused';
+
+create function ibid.refuse_unfinished() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+	if exists (select from ibid.open_command as o where o.xid = new.xid and o.command_id = new.command_id) then
+		raise exception 'command % was begun and not finished', new.command_id using errcode = 'IB011',
+			hint = 'call ibid.command_complete, command_reject or command_fail before the commit';
+	end if;
+	return null;
+end $$;
+comment on function ibid.refuse_unfinished() is 'refuses a commit while a command is unfinished';
+create constraint trigger command_is_finished after insert on ibid.open_command
+	deferrable initially deferred for each row execute function ibid.refuse_unfinished();
+
+create function ibid.take_open(wanted uuid) returns ibid.open_command
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+	taken ibid.open_command;
+	left_open text;
+begin
+	delete from ibid.open_command as o
+	where o.xid = pg_current_xact_id() and o.command_id = wanted
+	returning o.* into taken;
+	if not found then
+		raise exception 'command % is not open in this transaction', coalesce(wanted::text, 'null')
+			using errcode = 'IB011',
+			hint = 'begin it with ibid.command_begin, in the transaction that finishes it, and finish it once';
+	end if;
+	left_open := set_config('ibid.open',
+		(coalesce(nullif(current_setting('ibid.open', true), ''), '1')::int - 1)::text, true);
+	return taken;
+end $$;
+comment on function ibid.take_open(uuid) is 'a command begun in this transaction, which is open no longer';
+
+-- ---- Contracts ----------------------------------------------------------------------------------
+
+create function ibid.contract_of(of_operation text, of_version int) returns json
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+	kept text;
+begin
+	select c.text into kept from ibid.contract as c
+	where c.kind = 'command' and c.name = of_operation and (of_version is null or c.version = of_version)
+	order by c.version desc limit 1;
+	if not found then
+		raise exception 'no contract for operation %', coalesce(quote_literal(of_operation), 'null')
+			using errcode = 'IB010', hint = 'install it with ibid contract apply DIR';
+	end if;
+	return kept::json;
+end $$;
+comment on function ibid.contract_of(text, int) is 'a kept contract; version null: the newest';
+
+create function ibid.duration(written text) returns interval
+language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
+declare
+	parts text[] := regexp_match(written, '^([0-9]+)(ms|s|m|h|d|w|y)$');
+begin
+	return make_interval(secs => parts[1]::double precision * case parts[2] when 'ms' then 0.001 when 's' then 1
+		when 'm' then 60 when 'h' then 3600 when 'd' then 86400 when 'w' then 604800 else 31536000 end);
+end $$;
+comment on function ibid.duration(text) is 'a duration as contracts write it: 30s, 400d';
+
+create function ibid.uuid_v7() returns uuid
+language plpgsql volatile parallel safe set search_path = pg_catalog, pg_temp as $$
+begin -- a v4 with the milliseconds in its first six bytes and two more bits in its version
+	return encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
+		placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3)
+		from 1 for 6), 52, 1), 53, 1), 'hex')::uuid;
+end $$;
+comment on function ibid.uuid_v7() is 'a new id, in the order of time';
+
+-- ---- Begin --------------------------------------------------------------------------------------
+
+-- Takes the identity for this transaction: the advisory lock that libibid takes too, so that a twin is
+-- answered without waiting. More than a thousand of them would fill the server's lock table: a bulk
+-- transaction then relies on its rows alone, and a twin waits for its commit.
+create function ibid.take_identity(tenant text, operation text, scope text, key text) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+	locks int := coalesce(nullif(current_setting('ibid.locks', true), ''), '0')::int;
+	noted text;
+begin
+	if locks >= 1000 then
+		return true;
+	end if;
+	noted := set_config('ibid.locks', (locks + 1)::text, true);
+	return pg_try_advisory_xact_lock(ibid.lock_key(tenant, operation, scope, key));
+end $$;
+comment on function ibid.take_identity(text, text, text, text) is 'is no twin running this identity now?';
+
+-- What a row that is there means for a duplicate: the decision table, as in libibid.
+create function ibid.verdict(contract json, state text, same boolean, expired boolean) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+	return case
+		when expired and state in ('COMPLETED', 'REJECTED', 'FAILED') then
+			case contract #>> '{key,after_expiry}' when 'run-again' then 'execute' else 'expired' end
+		when state = 'UNKNOWN' then 'unknown'
+		when state = 'REJECTED' and same then
+			case contract #>> '{duplicates,rejected}' when 'evaluate-again' then 'execute' else 'replay' end
+		when state = 'REJECTED' then
+			case contract #>> '{duplicates,rejected_other_payload}' when 'evaluate' then 'execute'
+				else 'conflict' end
+		when not same then 'conflict'
+		when state = 'COMPLETED' then 'replay'
+		when state = 'FAILED' then 'execute'
+		else 'in_progress' end;
+end $$;
+comment on function ibid.verdict(json, text, boolean, boolean) is 'what a duplicate of a command gets';
+
+create function ibid.command_begin(tenant text, operation text, key text, payload text,
+	client text default null, actor text default null, resource text default null,
+	correlation_id text default null, causation_id text default null)
+returns table (decision text, command_id uuid, status int, body text, outcome text, reason text,
+	message text, resource_type text, resource_id text, first_at timestamptz)
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+	contract json;
+	own_scope text;
+	own_key text;
+	print bytea; -- under the newest version, for a new row
+	kept_print bytea; -- under the version on the row that is there
+	now timestamptz := clock_timestamp();
+	seen ibid.command;
+	gained boolean := false;
+	wrong text;
+	noted text;
+begin
+	perform ibid.demand_tenant(command_begin.tenant);
+	contract := ibid.contract_of(command_begin.operation, null);
+	own_scope := ibid.scope_of(contract, command_begin.client, command_begin.actor, command_begin.resource);
+	own_key := ibid.key_of(contract, command_begin.tenant, command_begin.key, command_begin.payload);
+	print := ibid.fingerprint(contract, command_begin.tenant, command_begin.client, command_begin.actor,
+		command_begin.resource, command_begin.payload);
+
+	-- Look; where that is for us to run, take the identity and look again, in a statement of its own: under READ
+	-- COMMITTED it sees what the last holder committed. Who only looks holds nothing until its commit.
+	loop
+		select c.* into seen from ibid.command as c
+		where c.tenant = command_begin.tenant and c.operation = command_begin.operation
+			and c.scope = own_scope and c.key = own_key;
+		decision := 'execute';
+		if seen.id is not null then
+			kept_print := print;
+			if seen.contract_version <> (contract ->> 'version')::int then
+				kept_print := ibid.fingerprint(
+					ibid.contract_of(command_begin.operation, seen.contract_version), command_begin.tenant,
+					command_begin.client, command_begin.actor, command_begin.resource, command_begin.payload);
+			end if;
+			decision := ibid.verdict(contract, seen.state, kept_print = seen.fingerprint,
+				seen.expires_at <= now);
+		end if;
+		exit when gained or decision <> 'execute';
+		gained := ibid.take_identity(command_begin.tenant, command_begin.operation, own_scope, own_key);
+		if not gained then
+			decision := 'in_progress';
+			exit;
+		end if;
+	end loop;
+
+	if decision <> 'execute' then
+		command_id := seen.id;
+		first_at := seen.created_at;
+		status := case decision when 'replay' then seen.status when 'expired' then 410 when 'unknown' then 202
+			else 409 end;
+		if decision = 'replay' then
+			outcome := case when seen.state = 'REJECTED' then 'rejected' when seen.linked then 'linked'
+				else 'executed' end;
+			body := ibid.kept_body(seen.tenant, seen.id, seen.attempts);
+			reason := seen.reason;
+			message := seen.text;
+			resource_type := seen.resource_type;
+			resource_id := seen.resource_id;
+		elsif decision = 'conflict' then
+			insert into ibid.evidence as e
+				(tenant, command_id, fingerprint, client, actor, first_at, last_at, count)
+			values (command_begin.tenant, seen.id, kept_print, coalesce(command_begin.client, ''),
+				coalesce(command_begin.actor, ''), now, now, 1)
+			on conflict (tenant, command_id, fingerprint, client, actor) do update
+				set last_at = greatest(e.last_at, excluded.last_at), count = e.count + 1;
+		end if;
+		return next;
+		return;
+	end if;
+
+	wrong := ibid.wrong_fields(contract, command_begin.payload);
+	if seen.id is null then
+		command_id := ibid.uuid_v7();
+		insert into ibid.command (tenant, operation, scope, key, id, state, scheme, contract_version,
+			fingerprint, linked, status, attempts, client, actor, created_at, expires_at)
+		values (command_begin.tenant, command_begin.operation, own_scope, own_key, command_id,
+			'IN_PROGRESS', 1, (contract ->> 'version')::int, print, false, 0, 1, command_begin.client,
+			command_begin.actor, now, now + ibid.duration(contract #>> '{key,retain}'))
+		on conflict on constraint command_pkey do nothing;
+	else
+		-- A command that ran its time out and runs again is another one; a second try is the same.
+		command_id := case when seen.expires_at <= now then ibid.uuid_v7() else seen.id end;
+		update ibid.command as c set id = command_begin.command_id, state = 'IN_PROGRESS', scheme = 1,
+			contract_version = (contract ->> 'version')::int, fingerprint = print, linked = false,
+			status = 0, resource_type = null, resource_id = null, reason = null, text = null,
+			audit_id = null, attempts = seen.attempts + 1, client = command_begin.client,
+			actor = command_begin.actor, finished_at = null,
+			created_at = case when seen.expires_at <= now then now else c.created_at end,
+			expires_at = now + ibid.duration(contract #>> '{key,retain}')
+		where c.tenant = command_begin.tenant and c.operation = command_begin.operation
+			and c.scope = own_scope and c.key = own_key
+			and c.state = seen.state and c.attempts = seen.attempts and c.id = seen.id;
+	end if;
+	if not found then -- a bulk transaction without the lock had it, and has committed by now
+		raise exception 'the key was used at the same time' using errcode = 'serialization_failure',
+			hint = 'retry the transaction';
+	end if;
+
+	insert into ibid.open_command (xid, command_id, tenant, operation, scope, key, contract_version,
+		correlation_id, causation_id)
+	values (pg_current_xact_id(), command_begin.command_id, command_begin.tenant, command_begin.operation,
+		own_scope, own_key, (contract ->> 'version')::int, command_begin.correlation_id,
+		command_begin.causation_id);
+	noted := set_config('ibid.begun', command_id::text, true);
+	noted := set_config('ibid.open',
+		(coalesce(nullif(current_setting('ibid.open', true), ''), '0')::int + 1)::text, true);
+	if wrong is not null then
+		decision := 'rejected';
+		status := 422;
+		outcome := 'rejected';
+		reason := 'INVALID_PAYLOAD';
+		message := wrong;
+		perform ibid.refuse_command(command_id, 'validation', 422, 'INVALID_PAYLOAD', wrong);
+	end if;
+	return next;
+end $$;
+comment on function ibid.command_begin(text, text, text, text, text, text, text, text, text) is
+	'begins a command in the caller''s transaction. decision: execute (do the work, then finish it), or '
+	'replay, rejected, conflict, in_progress, unknown, expired (answer so, and do nothing)';
+
+-- ---- Finish -------------------------------------------------------------------------------------
+
+create function ibid.command_complete(command_id uuid, status int default 200, body text default null,
+	resource_type text default null, resource_id text default null, linked boolean default false)
+returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+	open ibid.open_command := ibid.take_open(command_complete.command_id);
+	contract json := ibid.contract_of(open.operation, open.contract_version);
+	keep text := contract #>> '{answer,store}';
+	now timestamptz := clock_timestamp();
+	done ibid.command;
+begin
+	if (command_complete.status between 200 and 399) is not true then
+		raise exception 'status % is no success: 200 to 399', coalesce(command_complete.status::text, 'null')
+			using errcode = 'IB010', hint = 'reject with ibid.command_reject, fail with ibid.command_fail';
+	end if;
+	update ibid.command as c set state = 'COMPLETED', audit_id = c.id, finished_at = now,
+		linked = coalesce(command_complete.linked, false),
+		status = case when keep = 'none' then 0 else command_complete.status end,
+		resource_type = case when keep in ('full', 'reference') then command_complete.resource_type end,
+		resource_id = case when keep in ('full', 'reference') then command_complete.resource_id end
+	where c.tenant = open.tenant and c.operation = open.operation and c.scope = open.scope
+		and c.key = open.key and c.id = open.command_id and c.state = 'IN_PROGRESS'
+	returning c.* into strict done;
+	if command_complete.body is not null and keep = 'full' then
+		insert into ibid.answer (tenant, command_id, attempts, body)
+		values (done.tenant, done.id, done.attempts, ibid.canonical(command_complete.body));
+	end if;
+	insert into ibid.audit (tenant, id, command_id, operation, contract_version, fact, outcome, client,
+		actor, resource_type, resource_id, correlation_id, causation_id, fingerprint, at)
+	values (done.tenant, done.id, done.id, done.operation, done.contract_version, contract ->> 'fact',
+		case when done.linked then 'linked' else 'executed' end, done.client, done.actor,
+		command_complete.resource_type, command_complete.resource_id, open.correlation_id,
+		open.causation_id, done.fingerprint, now);
+end $$;
+comment on function ibid.command_complete(uuid, int, text, text, text, boolean) is
+	'finishes a command that this transaction began: it and the caller''s changes commit together. linked: the '
+	'business fact was there before, and body and resource are those of the existing document';
+
+create function ibid.refuse_command(of_command uuid, class text, with_status int, code text, sentence text)
+returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+	open ibid.open_command := ibid.take_open(of_command);
+	contract json := ibid.contract_of(open.operation, open.contract_version);
+begin
+	if open.ordinal > 0 then
+		raise exception 'command % has emitted events: what is refused changes nothing', of_command
+			using errcode = 'IB011',
+			hint = 'set a savepoint before the work and roll back to it, then reject or fail the command';
+	end if;
+	update ibid.command as c set finished_at = clock_timestamp(),
+		state = case contract #>> array['failures', class] when 'final' then 'REJECTED' else 'FAILED' end,
+		status = with_status, reason = code, text = sentence
+	where c.tenant = open.tenant and c.operation = open.operation and c.scope = open.scope
+		and c.key = open.key and c.id = open.command_id and c.state = 'IN_PROGRESS';
+end $$;
+comment on function ibid.refuse_command(uuid, text, int, text, text) is
+	'finishes a command without success: for good, or until it is tried again, as the contract says of the class';
+
+create function ibid.command_reject(command_id uuid, code text, status int default 422,
+	message text default null)
+returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+	if (command_reject.code ~ '^[A-Z0-9_]+$') is not true
+		or (command_reject.status between 400 and 499) is not true then
+		raise exception 'reject needs a code of A-Z, 0-9 and _, and a status from 400 to 499'
+			using errcode = 'IB010';
+	end if;
+	perform ibid.refuse_command(command_reject.command_id, 'business', command_reject.status,
+		command_reject.code, command_reject.message);
+end $$;
+comment on function ibid.command_reject(uuid, text, int, text) is
+	'rejects a command that this transaction began. Roll back to a savepoint first where work was done';
+
+create function ibid.command_fail(command_id uuid, message text default null)
+returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+	perform ibid.refuse_command(command_fail.command_id, 'server', 500, 'HANDLER_FAILED',
+		command_fail.message);
+end $$;
+comment on function ibid.command_fail(uuid, text) is
+	'fails a command that this transaction began: the same key may try again, where the contract says so';
+
+-- ---- Emit ---------------------------------------------------------------------------------------
+
+create function ibid.emit_for_caller(aggregate_type text, aggregate_id text, event_type text, body text,
+	version bigint, given_key text, of_command uuid)
+returns uuid language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+	open ibid.open_command;
+	contract json;
+begin
+	if of_command is null and coalesce(nullif(current_setting('ibid.open', true), ''), '0')::int > 1 then
+		raise exception 'emit: more than one command is open; say which with command_id'
+			using errcode = 'IB003';
+	end if;
+	update ibid.open_command as o set ordinal = o.ordinal + 1
+	where o.xid = pg_current_xact_id()
+		and o.command_id = coalesce(of_command, nullif(current_setting('ibid.begun', true), '')::uuid)
+	returning o.* into open;
+	if not found then
+		raise exception 'emit: no command is open in this transaction' using errcode = 'IB003';
+	end if;
+	contract := ibid.contract_of(open.operation, open.contract_version);
+	perform ibid.check_event(open.ordinal, array(select json_array_elements_text(contract -> 'emits')),
+		aggregate_type, aggregate_id, event_type, body, version, given_key);
+	return ibid.append_event(open.tenant, open.command_id, open.ordinal, aggregate_type, aggregate_id,
+		event_type, body, nullif(version, 0), given_key, open.correlation_id, open.causation_id,
+		clock_timestamp());
+end $$;
+comment on function ibid.emit_for_caller(text, text, text, text, bigint, text, uuid) is
+	'emit, for a command that the caller began in its own transaction';
+
+create function ibid.check_event(ordinal int, emits text[], aggregate_type text, aggregate_id text,
+	event_type text, body text, version bigint, given_key text)
+returns void language plpgsql immutable as $$
+begin
+	if event_type is null or body is null or ordinal > 65535 or event_type <> all (emits)
+		or (octet_length(aggregate_type) between 1 and 255) is not true
+		or (octet_length(aggregate_id) between 1 and 255) is not true
+		or octet_length(given_key) not between 1 and 255 or version < 0
+		or octet_length(body) > 1048576 then
+		raise exception 'emit: %', case
+			when body is null then 'the payload is missing'
+			when ordinal > 65535 then 'more than 65535 events in one command'
+			when octet_length(body) > 1048576 then 'the payload is longer than 1 MiB'
+			when (octet_length(aggregate_type) between 1 and 255
+				and octet_length(aggregate_id) between 1 and 255) is not true
+				then 'aggregate type and id are texts of 1 to 255 bytes'
+			when octet_length(given_key) not between 1 and 255
+				then 'the key is a text of 1 to 255 bytes, or null'
+			when version < 0 then 'the version is a positive integer, or 0 or null for the next'
+			else format('%s is not declared under the contract''s emits', event_type) end
+			using errcode = 'IB003';
+	end if;
+end $$;
+comment on function ibid.check_event(int, text[], text, text, text, text, bigint, text) is
+	'fails unless an event is well formed and declared';
+
+-- Where ibid owns the transaction, its claim has left settings, and the rights are the caller's own: whoever
+-- makes up the settings lacks the right to the tables. Otherwise the command is one that the caller began.
+create or replace function ibid.emit_json(aggregate_type text, aggregate_id text, type text, payload text,
+	version bigint, key text)
+returns uuid language plpgsql as $$
+declare
+	ordinal text := nullif(current_setting('ibid.ordinal', true), '')::int + 1;
+	checked text;
+begin
+	if ordinal is null then
+		return ibid.emit_for_caller(aggregate_type, aggregate_id, type, payload, version, key, null);
+	end if;
+	checked := ibid.check_event(ordinal::int, string_to_array(current_setting('ibid.emits'), ','),
+		aggregate_type, aggregate_id, type, payload, version, key);
+	ordinal := set_config('ibid.ordinal', ordinal, true); -- an assignment, because PERFORM is a query
+	return ibid.append_event(current_setting('ibid.tenant'), current_setting('ibid.command_id')::uuid,
+		ordinal::int, aggregate_type, aggregate_id, type, payload, nullif(version, 0), key,
+		nullif(current_setting('ibid.correlation_id'), ''),
+		nullif(current_setting('ibid.causation_id'), ''), current_setting('ibid.now')::timestamptz);
+end $$;
+
+-- One more parameter, for transactions that began several commands; calls without it stay as they are.
+drop function ibid.emit(text, text, text, text, bigint, text);
+drop function ibid.emit(text, text, text, jsonb, bigint, text);
+drop function ibid.emit(text, text, text, json, bigint, text);
+
+create function ibid.emit(aggregate_type text, aggregate_id text, type text, payload text,
+	version bigint default null, key text default null, command_id uuid default null)
+returns uuid language plpgsql as $$
+begin -- the cast refuses what is not JSON
+	if command_id is not null then
+		return ibid.emit_for_caller(aggregate_type, aggregate_id, type, payload::json::text, version, key,
+			command_id);
+	end if;
+	return ibid.emit_json(aggregate_type, aggregate_id, type, payload::json::text, version, key);
+end $$;
+comment on function ibid.emit(text, text, text, text, bigint, text, uuid) is
+	'appends an event for the running command; version: of the aggregate after it, 0 or null for the next; '
+	'command_id: which one, where the transaction began several';
+
+create function ibid.emit(aggregate_type text, aggregate_id text, type text, payload jsonb,
+	version bigint default null, key text default null, command_id uuid default null)
+returns uuid language plpgsql as $$
+begin
+	if command_id is not null then
+		return ibid.emit_for_caller(aggregate_type, aggregate_id, type, payload::text, version, key, command_id);
+	end if;
+	return ibid.emit_json(aggregate_type, aggregate_id, type, payload::text, version, key);
+end $$;
+comment on function ibid.emit(text, text, text, jsonb, bigint, text, uuid) is 'emit, with a jsonb payload';
+
+create function ibid.emit(aggregate_type text, aggregate_id text, type text, payload json,
+	version bigint default null, key text default null, command_id uuid default null)
+returns uuid language plpgsql as $$
+begin
+	return ibid.emit(aggregate_type, aggregate_id, type, payload::text, version, key, command_id);
+end $$;
+comment on function ibid.emit(text, text, text, json, bigint, text, uuid) is 'emit, with a json payload';

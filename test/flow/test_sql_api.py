@@ -1,0 +1,557 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The SQL API as services in other languages use it: inside a transaction of their own, with their
+ordinary drivers, and beside `ibid submit` on the same keys. Needs IBID_TEST_PG, a superuser's URL."""
+import json
+import os
+import re
+import subprocess
+import tempfile
+import threading
+import unittest
+import uuid
+
+import psycopg2
+import psycopg2.errors
+import psycopg2.extensions
+
+ROOT = os.environ.get("IBID_SOURCE_DIR") or os.path.dirname(
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.path.abspath(os.environ.get("IBID_BIN") or os.path.join(ROOT, "build", "ibid"))
+PG = os.environ.get("IBID_TEST_PG")
+EXAMPLE = os.path.join(ROOT, "examples", "payments")
+PAYMENT = '{"from":"A","to":"B","amount":12.50,"currency":"EUR"}'
+OTHER = '{"from":"A","to":"B","amount":12.51,"currency":"EUR"}'
+NODE_PG = "pg@8.13.1"
+LIMIT_S = 60
+
+# Policies beside the example's: name -> [(pattern, what takes its place)] in its contract.
+VARIANTS = {
+    "again": [(r"rejected: replay", "rejected: evaluate-again"),
+              (r"rejected_other_payload: conflict", "rejected_other_payload: evaluate")],
+    "soft": [(r"business: final", "business: retry")],
+    "brief": [(r"store: full", "store: reference")],
+    "strict": [(r"unknown_fields: keep", "unknown_fields: refuse")],
+    "short": [(r"retain: 400d", "retain: 1ms")],
+}
+
+
+def run_ibid(*arguments, stdin=""):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("IBID_")}
+    return subprocess.run([BIN, *arguments], input=stdin, capture_output=True, text=True, env=environment,
+                          timeout=LIMIT_S, check=False)
+
+
+def write_contracts(directory):
+    for name in os.listdir(EXAMPLE):
+        with open(os.path.join(EXAMPLE, name), encoding="utf-8") as handle:
+            text = handle.read()
+        with open(os.path.join(directory, name), "w", encoding="utf-8") as handle:
+            handle.write(text)
+        if not name.endswith(".yaml"):
+            continue
+        for variant, changes in VARIANTS.items():
+            changed = text.replace("command: create-payment", "command: %s-payment" % variant)
+            for pattern, new in changes:
+                changed, count = re.subn(pattern, new, changed, count=1)
+                assert count == 1, pattern
+            changed = re.sub(r"^route:.*\n", "", changed, flags=re.M)
+            with open(os.path.join(directory, "%s.yaml" % variant), "w", encoding="utf-8") as handle:
+                handle.write(changed)
+
+
+class SqlApi(unittest.TestCase):
+    """One database per test, with two tenants and an application role for each."""
+
+    def setUp(self):
+        self.assertTrue(PG, "IBID_TEST_PG is not set: run through tools/with-postgres")
+        unique = uuid.uuid4().hex[:12]
+        self.database = "ibid_sql_" + unique
+        self.roles = ["app_acme_" + unique, "app_globex_" + unique]
+        self.admin("create database " + self.database)
+        self.directory = tempfile.TemporaryDirectory()
+        write_contracts(self.directory.name)
+        self.url = PG.rsplit("/", 1)[0] + "/" + self.database
+        made = run_ibid("init", "--store", self.url, "--contracts", self.directory.name)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.connections = []
+        self.root = self.connect(self.url)
+        self.root.autocommit = True
+        for role, tenant in zip(self.roles, ("acme", "globex")):
+            self.ask(self.root, "create role %s login in role ibid_app" % role)
+            self.ask(self.root, "select ibid.grant_tenant(%s, %s)", role, tenant)
+        self.app = self.connect(self.url_of(0))
+
+    def tearDown(self):
+        for connection in self.connections:
+            connection.close()
+        self.admin("drop database %s with (force)" % self.database)
+        for role in self.roles:
+            self.admin("drop role " + role)
+        self.directory.cleanup()
+
+    def admin(self, sql):
+        connection = psycopg2.connect(PG)
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            cursor.execute(sql)
+        connection.close()
+
+    def url_of(self, role):
+        return re.sub(r"//[^@]*@", "//%s@" % self.roles[role], self.url)
+
+    def connect(self, url, isolation=None):
+        connection = psycopg2.connect(url, options="-c statement_timeout=%ds" % LIMIT_S)
+        if isolation:
+            connection.set_session(isolation_level=isolation)
+        self.connections.append(connection)
+        return connection
+
+    def ask(self, connection, sql, *values):
+        with connection.cursor() as cursor:
+            cursor.execute(sql, values)
+            return cursor.fetchall() if cursor.description else None
+
+    def one(self, connection, sql, *values):
+        return self.ask(connection, sql, *values)[0][0]
+
+    def begin(self, connection, key, payload=PAYMENT, operation="create-payment", tenant="acme", **more):
+        names = dict(tenant=tenant, operation=operation, key=key, payload=payload, client="web", actor="u7")
+        names.update(more)
+        sql = "select decision, command_id, status, body, outcome, reason, message, resource_id from " \
+              "ibid.command_begin(%s)" % ", ".join("%s => %%s" % name for name in names)
+        row = self.ask(connection, sql, *names.values())[0]
+        return dict(zip(("decision", "id", "status", "body", "outcome", "reason", "message", "resource_id"), row))
+
+    def pay(self, connection, key, payload=PAYMENT, operation="create-payment", tenant="acme"):
+        begun = self.begin(connection, key, payload, operation, tenant)
+        if begun["decision"] == "execute":
+            amount = json.loads(payload)["amount"]
+            self.ask(connection, "insert into payment values (%s, %s, 'A', 'B', %s, 'EUR', null, now())",
+                     tenant, begun["id"], amount)
+            self.ask(connection, "select ibid.emit('payment', %s, 'PaymentCreated', '{\"amount\":1}')",
+                     begun["id"])
+            self.ask(connection, "select ibid.command_complete(%s, 201, %s, 'payment', %s)", begun["id"],
+                     '{"id": "%s"}' % begun["id"], begun["id"])
+        return begun
+
+    def submit(self, key, payload=PAYMENT, operation="create-payment"):
+        done = run_ibid("submit", "--store", self.url, "--contracts", self.directory.name, "--tenant", "acme",
+                        "--client", "web", "--actor", "u7", "--operation", operation, "--key", key, "--json",
+                        stdin=payload)
+        self.assertTrue(done.stdout, done.stderr)
+        return json.loads(done.stdout)
+
+    def counts(self):
+        return tuple(self.one(self.root, "select count(*) from " + table)
+                     for table in ("payment", "ibid.command", "ibid.event", "ibid.audit"))
+
+    def fails(self, state, connection, sql, *values):
+        with self.assertRaises(psycopg2.Error) as caught:
+            self.ask(connection, sql, *values)
+        self.assertEqual(caught.exception.pgcode, state, caught.exception)
+        connection.rollback()
+        return str(caught.exception)
+
+    # ---- One command ------------------------------------------------------------------------------
+
+    def test_a_command_and_the_callers_changes_commit_together_and_a_retry_is_a_replay(self):  # B02, B03
+        first = self.pay(self.app, "k-1")
+        self.assertEqual(first["decision"], "execute")
+        self.assertEqual(self.counts(), (0, 0, 0, 0))
+        self.app.commit()
+        self.assertEqual(self.counts(), (1, 1, 1, 1))
+        again = self.pay(self.app, "k-1", '{"currency":"EUR","amount":1.25e1,"to":"B","from":"A"}')
+        self.app.commit()
+        self.assertEqual((again["decision"], again["status"], again["outcome"], again["id"], again["body"]),
+                         ("replay", 201, "executed", first["id"], '{"id":"%s"}' % first["id"]))
+        self.assertEqual(self.counts(), (1, 1, 1, 1))
+        replayed = self.submit("k-1")
+        self.assertEqual((replayed["decision"], replayed["replayed"], replayed["body"]),
+                         ("executed", True, {"id": first["id"]}))
+
+    def test_what_ibid_submit_executed_is_replayed_in_sql(self):  # B03
+        first = self.submit("k-1")
+        self.assertEqual(first["decision"], "executed")
+        again = self.pay(self.app, "k-1")
+        self.assertEqual((again["decision"], again["id"], json.loads(again["body"])),
+                         ("replay", first["command_id"], first["body"]))
+
+    def test_the_same_key_with_another_payload_is_a_conflict_and_leaves_evidence(self):  # B04
+        self.pay(self.app, "k-1")
+        self.app.commit()
+        other = self.pay(self.app, "k-1", OTHER)
+        self.assertEqual((other["decision"], other["status"]), ("conflict", 409))
+        self.pay(self.app, "k-1", OTHER)
+        self.app.commit()
+        self.assertEqual(self.counts(), (1, 1, 1, 1))
+        self.assertEqual(self.ask(self.root, "select client, actor, count from ibid.evidence"), [("web", "u7", 2)])
+        self.assertEqual(self.submit("k-1", OTHER)["decision"], "conflict")
+        self.assertEqual(self.one(self.root, "select count from ibid.evidence"), 3)
+
+    def test_rolled_back_is_as_if_never_begun(self):  # B02
+        self.pay(self.app, "k-1")
+        self.app.rollback()
+        self.assertEqual(self.counts(), (0, 0, 0, 0))
+        self.assertEqual(self.pay(self.app, "k-1")["decision"], "execute")
+        self.app.commit()
+        self.assertEqual(self.counts(), (1, 1, 1, 1))
+
+    def test_a_commit_with_an_unfinished_command_is_refused(self):  # B02
+        begun = self.begin(self.app, "k-1")
+        self.ask(self.app, "insert into payment values ('acme', %s, 'A', 'B', 1, 'EUR', null, now())", begun["id"])
+        with self.assertRaises(psycopg2.Error) as caught:
+            self.app.commit()
+        self.assertEqual(caught.exception.pgcode, "IB011")
+        self.assertEqual(self.counts(), (0, 0, 0, 0))
+        self.begin(self.app, "k-1")
+        self.fails("IB011", self.app, "set constraints all immediate")
+        self.begin(self.app, "k-1")
+        self.fails("IB011", self.app, "prepare transaction 'x'")
+        # What a savepoint takes back is not open.
+        self.ask(self.app, "savepoint s")
+        self.begin(self.app, "k-2")
+        self.ask(self.app, "rollback to s")
+        self.app.commit()
+        self.assertEqual(self.counts(), (0, 0, 0, 0))
+
+    def test_only_what_this_transaction_began_can_be_finished_and_once(self):
+        other = self.connect(self.url_of(0))
+        theirs = self.begin(other, "k-1")
+        for finish in ("complete(%s)", "reject(%s, 'NO')", "fail(%s, 'x')"):
+            message = self.fails("IB011", self.app, "select ibid.command_" + finish, theirs["id"])
+            self.assertIn("not open in this transaction", message)
+        self.fails("IB003", self.app, "select ibid.emit('a', 'b', 'PaymentCreated', '{}', command_id => %s)",
+                   theirs["id"])
+        self.fails("IB003", self.app, "select ibid.emit('a', 'b', 'PaymentCreated', '{}')")
+        mine = self.begin(self.app, "k-2")
+        self.ask(self.app, "select ibid.command_complete(%s)", mine["id"])
+        self.fails("IB011", self.app, "select ibid.command_complete(%s)", mine["id"])
+        done = self.pay(self.app, "k-3")
+        self.app.commit()
+        self.fails("IB011", self.app, "select ibid.command_complete(%s)", done["id"])
+
+    def test_a_rejection_is_stable_and_the_same_in_c(self):  # B01, B07
+        begun = self.begin(self.app, "k-1")
+        self.ask(self.app, "select ibid.command_reject(%s, 'NO_FUNDS', 409, 'no funds')", begun["id"])
+        self.app.commit()
+        again = self.begin(self.app, "k-1")
+        self.assertEqual((again["decision"], again["outcome"], again["status"], again["reason"], again["message"]),
+                         ("replay", "rejected", 409, "NO_FUNDS", "no funds"))
+        self.assertEqual(self.begin(self.app, "k-1", OTHER)["decision"], "conflict")
+        told = self.submit("k-1")  # who only looks, in a transaction still open, keeps nobody waiting
+        self.assertEqual((told["decision"], told["replayed"], told["status"]), ("rejected", True, 409))
+        self.assertEqual(self.counts(), (0, 1, 0, 0))
+
+    def test_what_is_refused_may_not_have_emitted(self):
+        begun = self.begin(self.app, "k-1")
+        self.ask(self.app, "savepoint work")
+        self.ask(self.app, "select ibid.emit('payment', 'p', 'PaymentCreated', '{}')")
+        self.ask(self.app, "savepoint emitted")
+        with self.assertRaises(psycopg2.Error) as caught:
+            self.ask(self.app, "select ibid.command_reject(%s, 'NO')", begun["id"])
+        self.assertEqual(caught.exception.pgcode, "IB011")
+        self.ask(self.app, "rollback to work")
+        self.ask(self.app, "select ibid.command_reject(%s, 'NO')", begun["id"])
+        self.app.commit()
+        self.assertEqual(self.counts(), (0, 1, 0, 0))
+
+    def test_policies_decide_as_in_c(self):  # B01, B07, B08
+        for operation, rejected, other in (("create-payment", "replay", "conflict"),
+                                           ("again-payment", "execute", "execute"),
+                                           ("soft-payment", "execute", "conflict")):
+            begun = self.begin(self.app, operation, operation=operation)
+            self.ask(self.app, "select ibid.command_reject(%s, 'NO')", begun["id"])
+            self.app.commit()
+            for payload, expected in ((PAYMENT, rejected), (OTHER, other)):
+                self.assertEqual(self.begin(self.app, operation, payload, operation)["decision"], expected,
+                                 (operation, payload))
+                self.app.rollback()
+        failed = self.begin(self.app, "failed")
+        self.ask(self.app, "select ibid.command_fail(%s, 'out of paper')", failed["id"])
+        self.app.commit()
+        self.assertEqual(self.begin(self.app, "failed", OTHER)["decision"], "conflict")
+        again = self.pay(self.app, "failed")
+        self.assertEqual((again["decision"], again["id"]), ("execute", failed["id"]))
+        self.app.commit()
+        self.assertEqual(self.one(self.root, "select attempts from ibid.command where key = 'failed'"), 2)
+        self.ask(self.root, "update ibid.command set state = 'UNKNOWN', audit_id = null where key = 'failed'")
+        for payload in (PAYMENT, OTHER):
+            self.assertEqual(self.begin(self.app, "failed", payload)["decision"], "unknown")
+        self.pay(self.app, "brief", operation="brief-payment")
+        self.app.commit()
+        brief = self.begin(self.app, "brief", operation="brief-payment")
+        self.assertEqual((brief["body"], brief["status"], brief["resource_id"]), (None, 201, brief["id"]))
+        self.pay(self.app, "short", operation="short-payment")
+        self.app.commit()
+        self.assertEqual(self.begin(self.app, "short", operation="short-payment")["decision"], "expired")
+
+    def test_an_invalid_payload_is_a_stable_rejection_in_sql_and_c_alike(self):  # B01, A03
+        bad = [
+            '{"from":"A","to":"B","amount":0,"currency":"EUR"}',
+            '{"from":"A","to":"B","amount":1.234,"currency":"EUR"}',
+            '{"from":"A","to":"B","amount":"1","currency":"EUR"}',
+            '{"from":"A","to":"B","amount":1e40,"currency":"EUR"}',
+            '{"from":"A","to":"B","amount":1e-400,"currency":"EUR"}',
+            '{"from":"A","to":"B","amount":1e999999,"currency":"EUR"}',
+            '{"from":"A","to":"B","amount":1,"currency":"XXX"}',
+            '{"from":"A","to":null,"amount":1,"currency":"EUR"}',
+            '{"from":"%s","to":"B","amount":1,"currency":"EUR"}' % ("A" * 35),
+            '{"from":"A\\u0000","to":"B","amount":1,"currency":"EUR"}',
+            '{"from":7,"to":"B","currency":"EUR"}',
+            '[]',
+        ]
+        good = [
+            '{"from":"%s","to":"B","amount":1.20,"currency":"EUR"}' % ("Ä" * 34),
+            '{"from":"A","to":"B","amount":0.1e1,"currency":"EUR","more":{"a":"\\u0000"}}',
+            '{"from":"\\\\u0000","to":"B","amount":12345678901234567890123456789012345.67,"currency":"EUR"}',
+        ]
+        for number, payload in enumerate(bad + good):
+            key = "k-%d" % number
+            begun = self.begin(self.app, key, payload)
+            if payload in good:
+                self.assertEqual(begun["decision"], "execute", payload)
+                self.app.rollback()
+                self.assertEqual(self.submit(key, payload)["decision"], "executed", payload)
+                continue
+            self.assertEqual((begun["decision"], begun["status"], begun["reason"]),
+                             ("rejected", 422, "INVALID_PAYLOAD"), payload)
+            self.app.commit()
+            told = self.submit(key, payload)
+            self.assertEqual((told["decision"], told["replayed"]), ("rejected", True), payload)
+            fresh = self.submit("c-" + key, payload)
+            self.assertEqual(sorted(fresh["body"]["detail"].split("; ")), sorted(begun["message"].split("; ")))
+        strict = self.begin(self.app, "s", PAYMENT[:-1] + ',"a/b":1,"note":{}}', "strict-payment")
+        self.assertIn("/a~1b is not a declared field", strict["message"])
+        self.assertEqual(self.counts()[3], len(good))
+
+    def test_bad_input_is_a_clear_error_and_leaves_nothing(self):
+        for arguments, text in (
+                (dict(key=""), "key"), (dict(key="a\nb"), "key"), (dict(key=None), "key"),
+                (dict(key="x" * 256), "key"), (dict(payload="{"), ""), (dict(payload='{"a":1,"a":2}'), "a"),
+                (dict(payload=None), ""), (dict(operation="nothing"), "no contract"),
+                (dict(operation=None), "no contract"), (dict(client=None), "client"), (dict(actor=None), "actor")):
+            names = dict(key="k", payload=PAYMENT)
+            names.update(arguments)
+            with self.assertRaises(psycopg2.Error, msg=arguments) as caught:
+                self.begin(self.app, **names)
+            self.assertEqual(caught.exception.pgcode, "IB010", (arguments, caught.exception))
+            self.assertIn(text, str(caught.exception))
+            self.app.rollback()
+        begun = self.begin(self.app, "k")
+        self.ask(self.app, "savepoint s")
+        for call, state in (("complete(%s, 500)", "IB010"), ("complete(%s, null)", "IB010"),
+                            ("complete(%s, 200, 'no json')", "IB010"), ("complete(null)", "IB011"),
+                            ("reject(%s, 'lower')", "IB010"), ("reject(%s, null)", "IB010"),
+                            ("reject(%s, 'NO', 500)", "IB010")):
+            with self.assertRaises(psycopg2.Error, msg=call) as caught:
+                self.ask(self.app, "select ibid.command_" + call, *([begun["id"]] if "%s" in call else []))
+            self.assertEqual(caught.exception.pgcode, state, (call, caught.exception))
+            self.ask(self.app, "rollback to s")
+        self.ask(self.app, "select ibid.command_complete(%s)", begun["id"])
+        self.app.commit()
+        self.assertEqual(self.counts(), (0, 1, 0, 1))
+
+    def test_with_several_open_commands_emit_is_told_which(self):
+        first, second = self.begin(self.app, "k-1"), self.begin(self.app, "k-2")
+        self.ask(self.app, "savepoint s")
+        with self.assertRaises(psycopg2.Error) as caught:
+            self.ask(self.app, "select ibid.emit('payment', 'p', 'PaymentCreated', '{}')")
+        self.assertEqual(caught.exception.pgcode, "IB003")
+        self.ask(self.app, "rollback to s")
+        for begun in (first, second, first):
+            self.ask(self.app, "select ibid.emit('payment', 'p', 'PaymentCreated', '{}'::jsonb, command_id => %s)",
+                     begun["id"])
+        self.ask(self.app, "select ibid.command_complete(%s)", first["id"])
+        self.ask(self.app, "select ibid.command_complete(%s)", second["id"])
+        self.app.commit()
+        self.assertEqual(self.ask(self.root, "select command_id::text, ordinal, version from ibid.event order by version"),
+                         [(first["id"], 1, 1), (second["id"], 1, 2), (first["id"], 2, 3)])
+
+    # ---- At once ----------------------------------------------------------------------------------
+
+    def test_a_twin_in_flight_is_answered_at_once_in_sql_and_c(self):  # B05
+        self.pay(self.app, "k-1")
+        other = self.connect(self.url_of(0))
+        self.assertEqual(self.begin(other, "k-1")["decision"], "in_progress")
+        other.rollback()
+        self.assertEqual(self.submit("k-1")["decision"], "in_progress")
+        self.app.commit()
+        self.assertEqual(self.begin(other, "k-1")["decision"], "replay")
+
+    def test_under_stricter_isolation_a_lost_race_asks_for_a_retry(self):
+        for number, level in enumerate((psycopg2.extensions.ISOLATION_LEVEL_REPEATABLE_READ,
+                                        psycopg2.extensions.ISOLATION_LEVEL_SERIALIZABLE)):
+            key = "k-%d" % number
+            strict = self.connect(self.url_of(0), level)
+            self.ask(strict, "select 1")  # its snapshot
+            self.pay(self.app, key)
+            self.app.commit()
+            with self.assertRaises(psycopg2.Error) as caught:
+                self.begin(strict, key)
+            self.assertEqual(caught.exception.pgcode, "40001")
+            strict.rollback()
+            self.assertEqual(self.begin(strict, key)["decision"], "replay")
+            strict.rollback()
+            self.pay(strict, key + "-own")
+            strict.commit()
+            self.assertEqual(self.submit(key + "-own")["replayed"], True)
+
+    def test_ten_thousand_commands_in_one_transaction(self):
+        done = self.one(self.app, """
+            with begun as materialized (
+                select b.* from generate_series(1, 10000) as n, ibid.command_begin('acme', 'create-payment',
+                    'k-' || n, '{"from":"A","to":"B","amount":' || n || ',"currency":"EUR"}', 'web', 'u7') as b)
+            select count(ibid.command_complete(command_id, 201)) from begun where decision = 'execute'""")
+        self.assertEqual(done, 10000)
+        # They must not fill the server's table of locks.
+        self.assertLessEqual(self.one(self.app, "select count(*) from pg_locks where locktype = 'advisory'"), 1000)
+        self.app.commit()
+        self.assertEqual(self.counts(), (0, 10000, 0, 10000))
+        self.assertEqual(self.begin(self.app, "k-9999", '{"from":"A","to":"B","amount":9999,"currency":"EUR"}')
+                         ["decision"], "replay")
+
+    def test_sql_from_python_and_node_and_c_race_on_the_same_keys(self):  # B12
+        keys = ["k-%d" % n for n in range(12)]
+        modules = os.path.join(os.environ.get("IBID_BUILD_DIR") or os.path.join(ROOT, "build"), "node")
+        if not os.path.exists(os.path.join(modules, "node_modules", "pg")):
+            subprocess.run(["npm", "install", "--prefix", modules, "--no-audit", "--no-fund", "--loglevel=error",
+                            NODE_PG], check=True, timeout=300)
+        script = os.path.join(modules, "sql_api.mjs")
+        with open(os.path.join(ROOT, "test", "flow", "sql_api.mjs"), encoding="utf-8") as source, \
+                open(script, "w", encoding="utf-8") as copy:
+            copy.write(source.read())
+        answers, lock = [], threading.Lock()
+
+        def note(decisions):
+            with lock:
+                answers.extend(decisions)
+
+        def in_python():
+            connection = psycopg2.connect(self.url_of(0))
+            mine = []
+            for key in keys:
+                try:
+                    mine.append(self.pay(connection, key)["decision"])
+                    connection.commit()
+                except psycopg2.Error as error:
+                    mine.append(error.pgcode)
+                    connection.rollback()
+            connection.close()
+            note(mine)
+
+        def in_node():
+            done = subprocess.run(["node", script, self.url_of(0), *keys], capture_output=True, text=True,
+                                  timeout=LIMIT_S, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            note(line.split()[1] for line in done.stdout.splitlines())
+
+        def in_c():
+            told = [self.submit(key) for key in keys]
+            note("replay" if answer.get("replayed") else answer["decision"] for answer in told)
+
+        workers = [threading.Thread(target=work) for work in (in_python, in_python, in_node, in_node, in_c)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        self.assertEqual(len(answers), 5 * len(keys))
+        self.assertEqual(sum(answer in ("execute", "executed") for answer in answers), len(keys), answers)
+        self.assertLessEqual(set(answers), {"execute", "executed", "replay", "in_progress"})
+        self.assertEqual(self.counts(), (len(keys),) * 4)
+
+    # ---- Tenants ----------------------------------------------------------------------------------
+
+    def test_a_role_sees_and_uses_its_own_tenants_only_whatever_it_sets(self):  # K05
+        globex = self.connect(self.url_of(1))
+        theirs = self.pay(globex, "secret", tenant="globex")
+        globex.commit()
+        self.pay(globex, "secret", OTHER, tenant="globex")  # evidence
+        globex.commit()
+        self.pay(self.app, "k-1")
+        self.app.commit()
+        tables = [row[0] for row in self.ask(self.root, """
+            select c.relname from pg_class c where relnamespace = 'ibid'::regnamespace and relkind in ('r', 'p', 'v')""")]
+        functions = self.ask(self.root, """
+            select p.oid::regprocedure::text, p.oid from pg_proc p where pronamespace = 'ibid'::regnamespace
+            and has_function_privilege(%s, p.oid, 'execute')""", self.roles[0])
+        settings = [("ibid.tenant", "globex"), ("ibid.command_id", theirs["id"]), ("ibid.begun", theirs["id"]),
+                    ("ibid.open", "1"), ("ibid.ordinal", "0"), ("ibid.emits", "PaymentCreated"),
+                    ("ibid.now", "2026-01-01"), ("ibid.correlation_id", ""), ("ibid.causation_id", ""),
+                    ("ibid.locks", "5000"), ("row_security", "off"), ("search_path", "public, ibid"),
+                    ("role", "ibid_app")]
+        for setting in [None] + settings + [settings]:
+            for name, value in (settings if setting is settings else [setting] if setting else []):
+                self.ask(self.app, "select set_config(%s, %s, false)", name, value)
+            self.app.commit()
+            for table in tables:
+                try:
+                    rows = self.ask(self.app, "select t::text from ibid.%s as t" % table)
+                except psycopg2.errors.InsufficientPrivilege:
+                    self.app.rollback()
+                    continue
+                for row in rows:
+                    self.assertNotIn("globex", row[0], (table, setting))
+                    self.assertNotIn(theirs["id"], row[0], (table, setting))
+                for change in ("update ibid.%s set %s = %s", "delete from ibid.%s"):
+                    column = self.one(self.root, """select attname from pg_attribute where attrelid = %s::regclass
+                        and attnum > 0 order by attnum limit 1""", "ibid." + table)
+                    sql = change % ((table, column, column) if change.count("%s") == 3 else (table,))
+                    self.fails("42501", self.app, sql)
+            for key in ("secret", "new"):
+                with self.assertRaises(psycopg2.Error) as caught:
+                    self.begin(self.app, key, tenant="globex")
+                self.assertEqual(caught.exception.pgcode, "42501")
+                self.app.rollback()
+            for call in ("complete(%s)", "reject(%s, 'NO')", "fail(%s, 'x')"):
+                self.fails("IB011", self.app, "select ibid.command_" + call, theirs["id"])
+            with self.assertRaises(psycopg2.Error) as caught:
+                self.ask(self.app, "select ibid.emit('payment', 'p', 'PaymentCreated', '{}')")
+            self.assertIn(caught.exception.pgcode, ("IB003", "42501"))
+            self.app.rollback()
+            self.ask(self.app, "reset all")
+            self.ask(self.app, "reset role")
+            self.app.commit()
+        # Every function that the role may call, with the other tenant and its command for arguments.
+        for signature, oid in functions:
+            types = self.one(self.root, "select array(select t::regtype::text from unnest(proargtypes) t) "
+                                        "from pg_proc where oid = %s", oid)
+            given = {"text": "'globex'", "uuid": "'%s'" % theirs["id"], "integer": "1", "bigint": "1",
+                     "json": "'{}'", "jsonb": "'{}'", "boolean": "true"}
+            call = "select f::text from %s(%s) as f" % (
+                signature.split("(")[0], ", ".join("%s::%s" % (given[kind], kind) for kind in types))
+            try:
+                for row in self.ask(self.app, call):
+                    self.assertNotIn(theirs["id"], row[0] or "", signature)
+            except psycopg2.Error as error:
+                self.assertNotIn("secret", str(error))
+            self.app.rollback()
+        self.assertGreater(len(functions), 5)
+        self.assertEqual(self.counts(), (2, 2, 2, 2))
+        self.fails("42501", self.app, "select ibid.grant_tenant(%s, 'globex')", self.roles[0])
+        self.fails("42501", self.app, "insert into ibid.tenant_role values (%s, 'globex')", self.roles[0])
+        self.ask(self.root, "select ibid.revoke_tenant(%s, 'acme')", self.roles[0])
+        self.assertEqual(self.ask(self.app, "select * from ibid.command"), [])
+        with self.assertRaises(psycopg2.Error) as caught:
+            self.begin(self.app, "k-1")
+        self.assertEqual(caught.exception.pgcode, "42501")
+
+    def test_a_caller_may_see_what_is_compared(self):  # A03
+        self.assertEqual(self.one(self.app, "select ibid.canonical(%s)", '{"b": 1.50, "a": "\\u0000"}'),
+                         '{"a":"\\u0000","b":1.5}')
+        self.pay(self.app, "k-1")
+        seen = self.one(self.app, "select ibid.fingerprint(ibid.contract_of('create-payment', null), 'acme', 'web', "
+                                  "'u7', null, %s)", PAYMENT)
+        self.assertEqual(bytes(seen), bytes(self.one(self.app, "select fingerprint from ibid.command")))
+
+    def test_every_function_and_table_says_what_it_is_for(self):
+        silent = self.ask(self.root, """
+            select p.oid::regprocedure::text from pg_proc p where pronamespace = 'ibid'::regnamespace
+              and obj_description(p.oid, 'pg_proc') is null
+            union all
+            select c.oid::regclass::text from pg_class c where relnamespace = 'ibid'::regnamespace
+              and relkind in ('r', 'p', 'v') and not relispartition and obj_description(c.oid, 'pg_class') is null""")
+        self.assertEqual(silent, [])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
