@@ -32,6 +32,7 @@ static const struct store_ops postgres_ops = {
     .put_event = pg_put_event,
     .put_audit = pg_put_audit,
     .put_command = pg_put_command,
+    .put_exception = pg_put_exception,
     .lend = pg_lend,
     .commit = pg_commit,
     .rollback = pg_rollback,
@@ -41,6 +42,8 @@ static const struct store_ops postgres_ops = {
     .list_events = pg_list_events,
     .list_audit = pg_list_audit,
     .list_evidence = pg_list_evidence,
+    .get_exception = pg_get_exception,
+    .list_exceptions = pg_list_exceptions,
     .doctor = pg_doctor,
 };
 
