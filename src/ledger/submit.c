@@ -7,11 +7,13 @@
  * *recorded* by the next attempt, which claims again: so there is one way to undo, and a twin that
  * got in between is found and believed.
  *
- * (I1) one commit for row, change, events and audit entry.   (I2) the primary key arbitrates.
- * (I7) a commit without an answer is unknown until the store says.   (I10) no answer before it. */
+ * (I1) one commit for row, change, events and audit entry, or for row and exception.   (I2) the
+ * primary key arbitrates. (I7) a commit without an answer is unknown until the store says.   (I10)
+ * no answer before it. */
 #include "base/canon.h"
 #include "base/instant.h"
 #include "ledger/decide.h"
+#include "ledger/exception.h"
 #include "ledger/ledger.h"
 #include "ledger/params.h"
 #include "ledger/work.h"
@@ -419,7 +421,19 @@ static enum ibid_code commit(struct submission *sub, struct tx **tx, const struc
 	}
 }
 
-/* Write the row of a rejection or failure, alone. */
+/* What nobody knows has an owner, from the same commit on (I1, I8). */
+static enum ibid_code open_exception(struct submission *sub, struct tx *tx, enum trouble trouble,
+                                     const struct command_row *row, struct ibid_err *err)
+{
+	struct exception_row item = trouble_exception(
+	    trouble, &sub->attempt, sub->ledger->env, sub->contract, row,
+	    *sub->correlation_id ? sub->correlation_id : NULL);
+	if (sub->attempt.failed)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	return tx->store->ops->put_exception(tx, &item, err);
+}
+
+/* Write the row of a rejection or failure; of what is unknown, with its exception. */
 static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
                                      const struct command_row *previous, enum failure_class class,
                                      const struct outcome *outcome, enum step *ret,
@@ -428,16 +442,22 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
 	struct command_row row = row_of(sub, previous);
 	bool server = class == FAILURE_SERVER;
 	row.state = sub->contract->final[class] ? COMMAND_REJECTED : COMMAND_FAILED;
-	if (sub->pending == IBID_MISUSE)
-		row.state = COMMAND_UNKNOWN;
 	row.status = server ? 500 : outcome->status;
 	row.reason = server ? "HANDLER_FAILED" : outcome->reason;
 	row.text = outcome->text;
 	row.resource_type = outcome->resource_type;
 	row.resource_id = outcome->resource_id;
+	if (sub->pending == IBID_MISUSE) {
+		row.state = COMMAND_UNKNOWN;
+		row.reason = trouble_reason(TROUBLE_HANDLER_ENDED_TRANSACTION);
+	}
+	bool unknown = row.state == COMMAND_UNKNOWN;
 	if (server)
-		log_decision(sub, IBID_LOG_ERROR, "command.failed", outcome->text);
+		log_decision(sub, IBID_LOG_ERROR, unknown ? "command.unknown" : "command.failed",
+		             outcome->text);
 	enum ibid_code code = (*tx)->store->ops->put_command(*tx, &row, previous, err);
+	if (!code && unknown)
+		code = open_exception(sub, *tx, TROUBLE_HANDLER_ENDED_TRANSACTION, &row, err);
 	if (code == IBID_RETRY) {
 		(*tx)->store->ops->rollback(tx);
 		*ret = STEP_COLLIDED;

@@ -951,6 +951,8 @@ static void the_application_role_can_work_and_can_not_rewrite_history(void **sta
 	    "update ibid.command set key = 'x'",
 	    "delete from ibid.aggregate",
 	    "delete from ibid.evidence",
+	    "update ibid.exception set owner = 'x'",
+	    "delete from ibid.exception",
 	    "update ibid.contract set text = ''",
 	    "insert into ibid.schema_version values (9, 'x')",
 	    "truncate ibid.event",
@@ -976,8 +978,18 @@ static void the_application_role_can_work_and_can_not_rewrite_history(void **sta
 	                   "select 200 as status";
 	if (run(store, &arena, tx, emit, &outcome, &err))
 		fail_msg("%s", err.text);
+	struct exception_row item = {.tenant = "acme",
+	                             .subject_type = "command",
+	                             .subject_id = "c",
+	                             .reason = "R",
+	                             .owner = "payments",
+	                             .actions = "",
+	                             .opened_us = 1};
+	for (int i = 0; i < 2; i++, item.id.bytes[0]++)
+		assert_int_equal(store->ops->put_exception(tx, &item, &err), IBID_OK);
 	if (put_and_commit(store, &arena, tx, "k", &err))
 		fail_msg("%s", err.text);
+	assert_int_equal(fixture_number("select count(*) from ibid.exception"), 1);
 	struct evidence_row evidence = {.tenant = "acme", .client = "", .actor = "", .last_us = 1};
 	assert_int_equal(store->ops->put_evidence(store, &evidence, &err), IBID_OK);
 	assert_int_equal(store->ops->put_evidence(store, &evidence, &err), IBID_OK);
