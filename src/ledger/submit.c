@@ -7,9 +7,9 @@
  * *recorded* by the next attempt, which claims again: so there is one way to undo, and a twin that
  * got in between is found and believed.
  *
- * (I1) one commit for row, change, events and audit entry, or for row and exception.   (I2) the
- * primary key arbitrates. (I7) a commit without an answer is unknown until the store says.   (I10)
- * no answer before it. */
+ * (I1) one commit for row, change, events and audit entry; or for an UNKNOWN row and its exception.
+ * (I2) the primary key arbitrates.   (I7) a commit without an answer is unknown until the store
+ * says.   (I10) no answer before it. */
 #include "base/canon.h"
 #include "base/instant.h"
 #include "ledger/decide.h"

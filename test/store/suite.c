@@ -1987,7 +1987,7 @@ static void *open_in_thread(void *user)
 	struct arena arena = {0};
 	struct ibid_err err;
 	struct outcome outcome;
-	struct claim got;
+	struct claim got = {.tx = NULL};
 	char key[16];
 	snprintf(key, sizeof key, "k-%u", self->n);
 	struct identity identity = identity_of(key);
@@ -1998,6 +1998,7 @@ static void *open_in_thread(void *user)
 		self->code = store->ops->put_exception(got.tx, &row, &err);
 	if (!self->code)
 		self->code = store->ops->commit(&got.tx, &arena, &outcome, &err);
+	store->ops->rollback(&got.tx);
 	arena_release(&arena);
 	return NULL;
 }
