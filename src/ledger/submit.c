@@ -261,7 +261,18 @@ static enum ibid_code run_script(struct ibid_work *work, const struct script *sc
 	                                        err);
 }
 
-/* IBID_OK, IBID_REJECTED, IBID_DUPLICATE, IBID_FAILED, IBID_RETRY; other codes are the store's. */
+/* A callback did not succeed, and its code says how. Can what it did still be undone? */
+static enum ibid_code check_undo(struct ibid_work *work, enum ibid_code code, struct ibid_err *err)
+{
+	const struct store_ops *ops = work->tx->store->ops;
+	enum ibid_code found = ops->check_tx ? ops->check_tx(work->tx, err) : IBID_OK;
+	if (found == IBID_MISUSE)
+		work->outcome = (struct outcome){.text = arena_strdup(work->arena, err->text)};
+	return found ? found : code;
+}
+
+/* IBID_OK, IBID_REJECTED, IBID_DUPLICATE, IBID_FAILED, IBID_RETRY; IBID_MISUSE: it ended the
+ * transaction; other codes are the store's. */
 static enum ibid_code run_handler(struct submission *sub, struct ibid_work *work,
                                   struct ibid_err *err)
 {
@@ -275,7 +286,8 @@ static enum ibid_code run_handler(struct submission *sub, struct ibid_work *work
 	work->connection = work->tx->store->ops->lend(work->tx, true);
 	code = sub->operation->handler(work, sub->operation->user);
 	work->tx->store->ops->lend(work->tx, false);
-	return work_result(work, code);
+	code = work_result(work, code);
+	return code ? check_undo(work, code, err) : IBID_OK; /* commit looks itself */
 }
 
 /* ---- Recording ------------------------------------------------------------------------------ */
@@ -386,7 +398,7 @@ static enum ibid_code resolve(struct submission *sub, const struct command_row *
 /* Which class of failure a code belongs to, where a transaction ended in it. */
 static enum failure_class class_of(enum ibid_code code)
 {
-	return code == IBID_FAILED ? FAILURE_SERVER : FAILURE_BUSINESS;
+	return code == IBID_FAILED || code == IBID_MISUSE ? FAILURE_SERVER : FAILURE_BUSINESS;
 }
 
 /* `told` is what the caller hears once it is durable (I10). */
@@ -406,7 +418,7 @@ static enum ibid_code commit(struct submission *sub, struct tx **tx, const struc
 		/* The handler ended the transaction: what it did is committed, or not. Nobody knows, and
 		 * the key must not run again. */
 		outcome.text = err->text;
-		postpone(sub, code, FAILURE_SERVER, &outcome);
+		postpone(sub, code, class_of(code), &outcome);
 		*ret = STEP_AGAIN;
 		return IBID_OK;
 	case IBID_REJECTED:
@@ -616,6 +628,7 @@ static enum ibid_code perform(struct submission *sub, struct tx **tx,
 	case IBID_RETRY:
 	case IBID_REJECTED:
 	case IBID_DUPLICATE:
+	case IBID_MISUSE:
 	case IBID_FAILED: return undo(sub, tx, code, &work, ret);
 	default: return code;
 	}

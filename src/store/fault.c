@@ -291,6 +291,14 @@ static enum ibid_code fault_put_exception(struct tx *tx, const struct exception_
 	return code;
 }
 
+static enum ibid_code fault_check_tx(struct tx *tx, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(tx->store);
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->check_tx(inner_of(tx), err));
+	return code;
+}
+
 /* It ends in a commit, and fails like one. */
 static enum ibid_code fault_express(struct store *store, struct arena *arena,
                                     const struct express *express, struct claim *ret,
@@ -452,6 +460,7 @@ static const struct store_ops fault_ops = {
     .put_command = fault_put_command,
     .put_exception = fault_put_exception,
     .lend = fault_lend,
+    .check_tx = fault_check_tx,
     .express = fault_express,
     .commit = fault_commit,
     .rollback = fault_rollback,
@@ -475,6 +484,8 @@ struct store *store_fault_wrap(struct store *inner, enum fault_kind kind, unsign
 	fault->ops.name = inner->ops->name;
 	if (!inner->ops->express)
 		fault->ops.express = NULL;
+	if (!inner->ops->check_tx)
+		fault->ops.check_tx = NULL;
 	fault->base.ops = &fault->ops;
 	fault->inner = inner;
 	fault->kind = kind;

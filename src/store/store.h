@@ -376,6 +376,11 @@ struct store_ops {
 	 * (IBID_MISUSE). */
 	void *(*lend)(struct tx *, bool lent);
 
+	/* After lend, for a callback that did not succeed: IBID_MISUSE when it ended the transaction,
+	 * so that rolling back may undo nothing. IBID_OK: it did not, or its transaction has failed,
+	 * which keeps the engine from telling. NULL where the engine keeps callbacks from ending it. */
+	enum ibid_code (*check_tx)(struct tx *, struct ibid_err *);
+
 	/* Make it durable. Takes the transaction, whatever comes back. Errors of put_... verbs may be
 	 * reported here. IBID_UNKNOWN: the commit was sent and did not report success (I7); any other
 	 * code: rolled back, with `ret` as run_script fills it (IBID_DUPLICATE: a deferred constraint).

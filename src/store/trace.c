@@ -177,6 +177,12 @@ static enum ibid_code trace_put_exception(struct tx *tx, const struct exception_
 	return TRACED(trace, put_exception, inner_of(tx), row, err);
 }
 
+static enum ibid_code trace_check_tx(struct tx *tx, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(tx->store);
+	return TRACED(trace, check_tx, inner_of(tx), err);
+}
+
 static void *trace_lend(struct tx *tx, bool lent)
 {
 	struct trace *trace = trace_of(tx->store);
@@ -315,6 +321,7 @@ static const struct store_ops trace_ops = {
     .put_command = trace_put_command,
     .put_exception = trace_put_exception,
     .lend = trace_lend,
+    .check_tx = trace_check_tx,
     .express = trace_express,
     .commit = trace_commit,
     .rollback = trace_rollback,
@@ -338,6 +345,8 @@ struct store *store_trace_wrap(struct store *inner, store_trace_fn *fn, void *us
 	trace->ops.name = inner->ops->name;
 	if (!inner->ops->express)
 		trace->ops.express = NULL;
+	if (!inner->ops->check_tx)
+		trace->ops.check_tx = NULL;
 	trace->base.ops = &trace->ops;
 	trace->inner = inner;
 	trace->fn = fn;

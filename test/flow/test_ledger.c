@@ -801,34 +801,77 @@ static void a_version_that_knows_commands_by_another_identity_is_refused(void **
 	assert_rows(1, 1, 1, 1);
 }
 
+struct ending {
+	enum ibid_code then; /* what it says after it has ended the transaction */
+	bool stay_outside;   /* without beginning another one */
+	int calls;
+};
+
 static enum ibid_code end_the_transaction(struct ibid_work *work, void *user)
 {
-	int *calls = user;
+	struct ending *ending = user;
 	PGconn *conn = ibid_work_postgres(work);
-	++*calls;
+	ending->calls++;
 	add_effect(work);
 	if (conn) {
 		PQclear(PQexec(conn, "commit"));
-		PQclear(PQexec(conn, "begin"));
+		if (!ending->stay_outside)
+			PQclear(PQexec(conn, "begin"));
 	} else {
 		assert_int_equal(sqlite3_exec(ibid_work_sqlite(work), "commit", NULL, NULL, NULL),
 		                 SQLITE_AUTH);
 	}
-	return ibid_answer(work, 201, NULL);
+	switch (ending->then) {
+	case IBID_REJECTED: return ibid_reject(work, "NO", 422, "no");
+	case IBID_FAILED: return ibid_fail(work, "the test's handler fails");
+	case IBID_RETRY: return IBID_RETRY;
+	default: return ibid_answer(work, 201, NULL);
+	}
 }
 
 /* SQLite refuses it; PostgreSQL can only notice, and then nobody knows what was committed. */
 static void a_handler_can_not_end_the_transaction_and_be_run_again(void **state) /* B02 */
 {
 	(void)state;
-	int calls = 0;
+	struct ending ending = {.then = IBID_OK};
 	bool lite = bed.kind == BED_SQLITE;
-	assert_int_equal(ibid_handle(ibid, "call", end_the_transaction, &calls, NULL), IBID_OK);
+	assert_int_equal(ibid_handle(ibid, "call", end_the_transaction, &ending, NULL), IBID_OK);
 	bed_expect(ibid, "call", "k", "{}", lite ? "executed 201" : "unknown 500");
 	bed_expect(ibid, "call", "k", "{}", lite ? "replayed executed 201" : "unknown 500");
-	assert_int_equal(calls, 1);
+	assert_int_equal(ending.calls, 1);
 	assert_int_equal(rows("effect"), 1);
 	assert_int_equal(rows("ibid.exception"), !lite);
+}
+
+/* What it did may be committed, whatever it says afterwards. */
+static void
+a_handler_that_ends_the_transaction_and_fails_is_not_run_again(void **state) /* B01 B02 I8 */
+{
+	(void)state;
+	static const struct {
+		enum ibid_code then;
+		const char *lite, *lite_again;
+	} cases[] = {{IBID_REJECTED, "rejected 422", "replayed rejected 422"},
+	             {IBID_FAILED, "failed 500", "failed 500"}};
+	bool lite = bed.kind == BED_SQLITE;
+	struct ending ending = {.then = IBID_OK};
+	assert_int_equal(ibid_handle(ibid, "call", end_the_transaction, &ending, NULL), IBID_OK);
+	for (int i = 0; i < 4; i++) {
+		char key[16];
+		snprintf(key, sizeof key, "k-%d", i);
+		ending = (struct ending){.then = cases[i / 2].then, .stay_outside = i % 2};
+		bed_expect(ibid, "call", key, "{}", lite ? cases[i / 2].lite : "unknown 500");
+		bed_expect(ibid, "call", key, "{}", lite ? cases[i / 2].lite_again : "unknown 500");
+		if (!lite)
+			assert_int_equal(ending.calls, 1);
+	}
+	if (!lite) {
+		ending = (struct ending){.then = IBID_RETRY};
+		bed_expect(ibid, "call", "k-4", "{}", "unknown 500");
+		assert_int_equal(ending.calls, 1);
+	}
+	assert_int_equal(rows("effect"), lite ? 0 : 5);
+	assert_int_equal(rows("ibid.exception"), lite ? 0 : 5);
 }
 
 /* ---- Human work ----------------------------------------------------------------------------- */
@@ -1213,6 +1256,7 @@ int main(int argc, char **argv)
 	    TEST(a_contract_changed_without_a_new_version_is_refused),
 	    TEST(a_version_that_knows_commands_by_another_identity_is_refused),
 	    TEST(a_handler_can_not_end_the_transaction_and_be_run_again),
+	    TEST(a_handler_that_ends_the_transaction_and_fails_is_not_run_again),
 	    TEST(an_unknown_command_has_one_open_exception_with_owner_and_reason),
 	    TEST(rejections_failures_and_conflicts_open_no_exception),
 	    TEST(texts_that_are_not_utf_8_fail_the_command),

@@ -453,6 +453,45 @@ static void a_handler_that_ends_the_transaction_is_noticed(void **state)
 	arena_release(&arena);
 }
 
+static enum ibid_code checked(struct store *store, struct arena *arena, const char *sql,
+                              struct ibid_err *err)
+{
+	struct tx *tx = must_claim(store, arena, "k");
+	PGconn *link = store->ops->lend(tx, true);
+	PQclear(PQexec(link, sql));
+	(void)store->ops->lend(tx, false);
+	enum ibid_code code = store->ops->check_tx(tx, err);
+	store->ops->rollback(&tx);
+	return code;
+}
+
+static void a_transaction_tells_whether_its_handler_ended_it(void **state)
+{
+	static const struct {
+		const char *sql;
+		enum ibid_code code;
+	} cases[] = {
+	    {"select 1", IBID_OK},
+	    {"savepoint a; rollback to a", IBID_OK},
+	    {"select 1/0", IBID_OK},
+	    {"commit", IBID_MISUSE},
+	    {"rollback", IBID_MISUSE},
+	    {"commit; begin", IBID_MISUSE},
+	    {"commit and chain", IBID_MISUSE},
+	};
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct store *store = fixture_fresh();
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		if (checked(store, &arena, cases[i].sql, &err) != cases[i].code)
+			fail_msg("%s: %s", cases[i].sql, err.text);
+	}
+	submit(store, &arena, "k"); /* the connections are fit for more */
+	store_close(store);
+	arena_release(&arena);
+}
+
 static void a_handler_that_leaves_the_transaction_failed_has_failed(void **state)
 {
 	struct arena arena = {0};
@@ -1449,6 +1488,7 @@ int main(void)
 	    cmocka_unit_test(resolve_keeps_trying_to_connect_until_its_time_is_over),
 	    cmocka_unit_test(a_claim_and_a_commit_are_one_round_trip_each),
 	    cmocka_unit_test(a_handler_that_ends_the_transaction_is_noticed),
+	    cmocka_unit_test(a_transaction_tells_whether_its_handler_ended_it),
 	    cmocka_unit_test(a_handler_that_leaves_the_transaction_failed_has_failed),
 	    cmocka_unit_test(a_handler_that_leaves_results_unread_is_misuse),
 	    cmocka_unit_test(statements_of_a_lent_connection_commit_with_the_command),
