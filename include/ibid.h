@@ -129,7 +129,8 @@ IBID_API void ibid_close(struct ibid *ibid);
  * Return what ibid_answer, ibid_reject or ibid_duplicate returned; IBID_RETRY after a deadlock or
  * serialization failure; any other code is a failure, handled as the contract's `failures` says.
  * The handler must not commit, roll back or close what ibid_work_... hands out, and leaves its
- * session as it found it. A handler that ends the transaction leaves the command UNKNOWN. */
+ * session as it found it. A handler that ends the transaction leaves the command UNKNOWN
+ * and an exception for the contract's owner. */
 typedef enum ibid_code ibid_handler(struct ibid_work *work, void *user);
 
 /* Register the callback for an operation whose contract says `handler: callback`. Call before the

@@ -35,10 +35,14 @@ struct cli_command {
 	unsigned needs;       /* of them, those that must be given */
 	const char *operands; /* for the usage line: "[FILE|-]"; "" when there are none */
 	size_t operand_max;
-	const char *summary;  /* one line, in the list of commands */
-	const char *details;  /* paragraphs for --help */
-	const char *examples; /* lines for --help */
+	const char *summary;             /* one line, in the list of commands */
+	const char *details;             /* paragraphs for --help */
+	const char *examples;            /* lines for --help */
+	const char *meanings[OPT_COUNT]; /* of options that mean something else here; NULL: as ever */
 };
+
+/* What an option means for this command. */
+const char *option_meaning(const struct cli_command *command, enum option option);
 
 /* The table of subcommands; ends with a NULL name. */
 extern const struct cli_command cli_commands[];
@@ -53,6 +57,8 @@ int cmd_fingerprint(const struct args *args);
 int cmd_submit(const struct args *args);
 int cmd_command_show(const struct args *args);
 int cmd_command_list(const struct args *args);
+int cmd_exception_show(const struct args *args);
+int cmd_exception_list(const struct args *args);
 int cmd_doctor(const struct args *args);
 int cmd_version(const struct args *args);
 int cmd_help(const struct args *args);
@@ -94,6 +100,11 @@ const char *store_shown(struct arena *arena, const struct args *args);
 /* Load a directory of contracts, all of them right. */
 IBID_CHECK enum ibid_code load_contracts(const char *dir, struct contracts **ret,
                                          struct ibid_err *err);
+
+/* --limit and --after of a list of `what` ("a command"). CLI_OK, or CLI_USAGE after telling.
+ * `after` is where the id is kept; `*ret_after` is NULL when none was given. */
+int read_page(const struct args *args, const char *what, size_t *ret_limit, struct uuid *after,
+              const struct uuid **ret_after);
 
 /* The directory that `contract ...` works on: its operand or --contracts; NULL when neither is
  * there. */

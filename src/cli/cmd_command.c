@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIMIT_DEFAULT = 50, LIMIT_MAX = 1000, EVENTS_MAX = 10000, STATE_MAX = 32 };
+enum { EVENTS_MAX = 10000, STATE_MAX = 32 };
 
 /* One command and what belongs to it. */
 struct dossier {
@@ -24,25 +24,6 @@ struct dossier {
 };
 
 /* ---- Values as text ------------------------------------------------------------------------- */
-
-static const char *id_text(struct arena *arena, struct uuid id)
-{
-	static const struct uuid none;
-	char text[UUID_TEXT_SIZE];
-	if (memcmp(&id, &none, sizeof id) == 0)
-		return NULL;
-	uuid_write(id, text);
-	return arena_strdup(arena, text);
-}
-
-static const char *time_text(struct arena *arena, int64_t us)
-{
-	char text[INSTANT_TEXT_SIZE];
-	if (!us)
-		return NULL;
-	instant_write(us, text);
-	return arena_strdup(arena, text);
-}
 
 /* To the second, for tables: "2026-11-15T10:00:00Z". */
 static const char *short_time(struct arena *arena, int64_t us)
@@ -61,13 +42,6 @@ static const char *hash_text(struct arena *arena, const struct sha256 *hash)
 static const char *number_text(struct arena *arena, int64_t number)
 {
 	return number ? arena_printf(arena, "%lld", (long long)number) : NULL;
-}
-
-static const char *resource_text(struct arena *arena, const char *type, const char *id)
-{
-	if (!type || !id)
-		return id;
-	return arena_printf(arena, "%s %s", type, id);
 }
 
 static const char *reason_text(struct arena *arena, const struct command_row *row)
@@ -191,7 +165,7 @@ static void print_row(struct arena *arena, const struct command_row *row)
 	out_textf("%s\n", row->linked ? ", linked to what was there" : "");
 	field_print("status", number_text(arena, row->status));
 	field_print("reason", reason_text(arena, row));
-	field_print("resource", resource_text(arena, row->resource_type, row->resource_id));
+	field_print("resource", thing_text(arena, row->resource_type, row->resource_id));
 	field_print("body", row->body);
 	field_print("contract", arena_printf(arena, "version %d", row->contract_version));
 	field_print("fingerprint", arena_printf(arena, "%s (scheme %d)",
@@ -204,16 +178,9 @@ static void print_row(struct arena *arena, const struct command_row *row)
 	field_print("expires", time_text(arena, row->expires_us));
 }
 
-static void print_section(const char *title, size_t count)
-{
-	out_text("\n");
-	out_painted(PAINT_HEAD, title);
-	out_textf(" (%zu)\n", count);
-}
-
 static void print_events(struct arena *arena, const struct dossier *dossier)
 {
-	print_section("events", dossier->event_count);
+	section_print("events", dossier->event_count);
 	for (size_t i = 0; i < dossier->event_count; i++) {
 		const struct event_row *event = &dossier->events[i];
 		field_print("  type", event->type);
@@ -230,12 +197,12 @@ static void print_events(struct arena *arena, const struct dossier *dossier)
 
 static void print_audit(struct arena *arena, const struct dossier *dossier)
 {
-	print_section("audit trail", dossier->audit_count);
+	section_print("audit trail", dossier->audit_count);
 	for (size_t i = 0; i < dossier->audit_count; i++) {
 		const struct audit_row *audit = &dossier->audit[i];
 		field_print("  fact", audit->fact);
 		field_print("  outcome", audit->outcome);
-		field_print("  resource", resource_text(arena, audit->resource_type, audit->resource_id));
+		field_print("  resource", thing_text(arena, audit->resource_type, audit->resource_id));
 		field_print("  client", audit->client);
 		field_print("  actor", audit->actor);
 		field_print("  id", id_text(arena, audit->id));
@@ -247,7 +214,7 @@ static void print_audit(struct arena *arena, const struct dossier *dossier)
 
 static void print_conflicts(struct arena *arena, const struct dossier *dossier)
 {
-	print_section("conflicts: the same key with another payload", dossier->conflict_count);
+	section_print("conflicts: the same key with another payload", dossier->conflict_count);
 	for (size_t i = 0; i < dossier->conflict_count; i++) {
 		const struct evidence_row *conflict = &dossier->conflicts[i];
 		field_print("  payload", hash_text(arena, &conflict->fingerprint));
@@ -382,18 +349,6 @@ static bool read_state(const char *given, int *ret)
 	return true;
 }
 
-static bool read_limit(const char *given, size_t *ret)
-{
-	size_t limit = 0;
-	for (const char *c = given; *c; c++) {
-		if (*c < '0' || *c > '9' || limit > LIMIT_MAX)
-			return false;
-		limit = 10 * limit + (size_t)(*c - '0');
-	}
-	*ret = limit;
-	return limit >= 1 && limit <= LIMIT_MAX;
-}
-
 /* CLI_OK, or CLI_USAGE after telling. */
 static int read_filter(const struct args *args, struct command_filter *ret, struct uuid *after)
 {
@@ -403,19 +358,11 @@ static int read_filter(const struct args *args, struct command_filter *ret, stru
 	    .operation = values[OPT_OPERATION],
 	    .key = values[OPT_KEY],
 	    .state = -1,
-	    .limit = LIMIT_DEFAULT,
 	};
 	if (values[OPT_STATE] && !read_state(values[OPT_STATE], &ret->state))
-		return usage_error(args->command, "--state is one of %s", option_specs[OPT_STATE].meaning);
-	if (values[OPT_LIMIT] && !read_limit(values[OPT_LIMIT], &ret->limit))
-		return usage_error(args->command, "--limit is a number from 1 to %d", LIMIT_MAX);
-	if (values[OPT_AFTER]) {
-		if (!uuid_read(values[OPT_AFTER], after))
-			return usage_error(args->command, "--after is the id of a command, not \"%.100s\"",
-			                   values[OPT_AFTER]);
-		ret->after = after;
-	}
-	return CLI_OK;
+		return usage_error(args->command, "--state is one of %s",
+		                   option_meaning(args->command, OPT_STATE));
+	return read_page(args, "a command", &ret->limit, after, &ret->after);
 }
 
 static bool print_rows_json(struct arena *arena, const struct command_row *rows, size_t count)
@@ -442,7 +389,7 @@ static bool print_rows(struct arena *arena, const struct command_row *rows, size
 	    .arena = arena, .heads = heads, .columns = COLUMNS, .painted = STATE_COLUMN};
 	for (size_t i = 0; i < count; i++) {
 		const struct command_row *row = &rows[i];
-		const char *resource = resource_text(arena, row->resource_type, row->resource_id);
+		const char *resource = thing_text(arena, row->resource_type, row->resource_id);
 		table_add(&table, (const char *[COLUMNS]){
 		                      id_text(arena, row->id), short_time(arena, row->created_us),
 		                      row->identity.tenant, row->identity.operation, row->identity.key,

@@ -81,12 +81,13 @@ static void usage_line(const struct cli_command *command)
 	out_text("\n");
 }
 
-static void option_line(const struct option_spec *spec)
+static void option_line(const struct cli_command *command, enum option option)
 {
+	const struct option_spec *spec = &option_specs[option];
 	char name[USAGE_COLUMNS];
 	snprintf(name, sizeof name, "--%s%s%s", spec->name, spec->value ? " " : "",
 	         spec->value ? spec->value : "");
-	out_textf("  %-20s  %s", name, spec->meaning);
+	out_textf("  %-20s  %s", name, option_meaning(command, option));
 	if (spec->environment)
 		out_textf("; or %s", spec->environment);
 	out_text("\n");
@@ -99,7 +100,7 @@ void help_command(const struct cli_command *command)
 	heading("options");
 	for (int i = 0; i < OPT_COUNT; i++) {
 		if (command->takes & BIT(i))
-			option_line(&option_specs[i]);
+			option_line(command, (enum option)i);
 	}
 	out_text("  --help, -h            this text\n");
 	heading("examples");

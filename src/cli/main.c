@@ -147,6 +147,34 @@ const struct cli_command cli_commands[] = {
                     "  $ ibid command list --store sqlite:pay.db --json | jq -r .key\n",
     },
     {
+        .name = "exception show",
+        .run = cmd_exception_show,
+        .takes = STORE | TENANT | JSON,
+        .needs = STORE | TENANT,
+        .operands = "ID",
+        .operand_max = 1,
+        .summary = "show one item of human work and what may be done about it",
+        .details =
+            "Why it stopped, whose work it is, until when, what it is about, and what may be\n"
+            "done about it.",
+        .examples = "  $ ibid exception show --store sqlite:pay.db --tenant acme ID\n",
+    },
+    {
+        .name = "exception list",
+        .run = cmd_exception_list,
+        .takes = STORE | TENANT | BIT(OPT_STATE) | BIT(OPT_QUEUE) | BIT(OPT_OWNER) |
+                 BIT(OPT_LIMIT) | BIT(OPT_AFTER) | JSON,
+        .needs = STORE,
+        .operands = "",
+        .summary = "list what waits for a person, the newest first",
+        .details = "Commands whose outcome nobody knows, and whatever else can't go on by itself.\n"
+                   "Prints a table, or with --json one object per line.",
+        .examples =
+            "  $ ibid exception list --store sqlite:pay.db --owner payments\n"
+            "  $ ibid exception list --store sqlite:pay.db --json | jq 'select(.overdue)'\n",
+        .meanings = {[OPT_STATE] = "open, resolved or all (open)"},
+    },
+    {
         .name = "doctor",
         .run = cmd_doctor,
         .takes = STORE | CONTRACTS | JSON,

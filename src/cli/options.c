@@ -17,6 +17,12 @@ const struct option_spec option_specs[OPT_COUNT] = {
 #undef CLI_OPTION_SPEC
 };
 
+const char *option_meaning(const struct cli_command *command, enum option option)
+{
+	const char *here = command->meanings[option];
+	return here ? here : option_specs[option].meaning;
+}
+
 enum { WORD_MAX = 32, NEAR_ENOUGH = 2 };
 
 static size_t least(size_t a, size_t b, size_t c)
@@ -150,12 +156,13 @@ static bool check_needs(const struct args *args)
 		const struct option_spec *spec = &option_specs[i];
 		if (!(args->command->needs & BIT(i)) || args->values[i])
 			continue;
+		const char *meaning = option_meaning(args->command, (enum option)i);
 		if (spec->environment)
 			usage_error(args->command, "no %s: give --%s %s or set %s (%s)", spec->name, spec->name,
-			            spec->value, spec->environment, spec->meaning);
+			            spec->value, spec->environment, meaning);
 		else
 			usage_error(args->command, "--%s is missing: give --%s %s (%s)", spec->name, spec->name,
-			            spec->value, spec->meaning);
+			            spec->value, meaning);
 		return false;
 	}
 	return true;

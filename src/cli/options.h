@@ -13,13 +13,16 @@
 #define CLI_OPTIONS(X)                                                                             \
 	X(STORE, "store", "URL", "IBID_STORE", "sqlite:PATH or postgres://USER@HOST/DATABASE")         \
 	X(CONTRACTS, "contracts", "DIR", "IBID_CONTRACTS", "directory of contract files")              \
-	X(TENANT, "tenant", "TENANT", NULL, "whose command it is")                                     \
+	X(TENANT, "tenant", "TENANT", NULL, "whose it is")                                             \
 	X(OPERATION, "operation", "NAME", NULL, "the contract's name")                                 \
 	X(KEY, "key", "KEY", NULL, "idempotency key, the same for every retry")                        \
 	X(SCOPE, "scope", "SCOPE", NULL,                                                               \
 	  "scope part of the identity, as `command list --json` shows it")                             \
 	X(STATE, "state", "STATE", NULL,                                                               \
 	  "completed, rejected, failed, in_progress, unknown or accepted")                             \
+	X(QUEUE, "queue", "QUEUE", NULL,                                                               \
+	  "dead-letter, business, reconciliation, security or data-quality")                           \
+	X(OWNER, "owner", "TEAM", NULL, "the team whose work it is")                                   \
 	X(CLIENT, "client", "CLIENT", NULL, "sending client (cli)")                                    \
 	X(ACTOR, "actor", "ACTOR", NULL, "acting person or service (the operating-system user)")       \
 	X(RESOURCE, "resource", "RESOURCE", NULL,                                                      \
@@ -28,7 +31,7 @@
 	X(CAUSATION_ID, "causation-id", "ID", NULL, "likewise: what caused this command")              \
 	X(FORMAT, "format", "FORMAT", NULL, "text, markdown or json (text)")                           \
 	X(LIMIT, "limit", "N", NULL, "rows at most, 1 to 1000 (50)")                                   \
-	X(AFTER, "after", "ID", NULL, "only what is older than this command: the next page")           \
+	X(AFTER, "after", "ID", NULL, "only what is older than this one: the next page")               \
 	X(EXPLAIN, "explain", NULL, NULL, "the exact bytes that are hashed, instead of their hash")    \
 	X(JSON, "json", NULL, NULL, "one JSON object; for lists one per line")
 

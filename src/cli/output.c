@@ -3,6 +3,7 @@
  * could. */
 #include "cli/output.h"
 
+#include "base/instant.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
 
@@ -195,6 +196,8 @@ enum paint paint_of_word(const char *word)
 	    {"rejected", PAINT_BAD},   {"REJECTED", PAINT_BAD},     {"conflict", PAINT_BAD},
 	    {"failed", PAINT_BAD},     {"FAILED", PAINT_BAD},       {"unknown", PAINT_BAD},
 	    {"UNKNOWN", PAINT_BAD},    {"expired", PAINT_BAD},      {"refuse", PAINT_BAD},
+	    {"RESOLVED", PAINT_GOOD},  {"OPEN", PAINT_WARN},        {"medium", PAINT_WARN},
+	    {"high", PAINT_BAD},       {"critical", PAINT_BAD},
 	};
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		if (strcmp(word, words[i].word) == 0)
@@ -284,6 +287,41 @@ void field_print(const char *name, const char *value)
 {
 	if (value)
 		out_textf("%-12s %s\n", name, value);
+}
+
+void section_print(const char *title, size_t count)
+{
+	out_text("\n");
+	out_painted(PAINT_HEAD, title);
+	out_textf(" (%zu)\n", count);
+}
+
+/* ---- Values as text ------------------------------------------------------------------------- */
+
+const char *id_text(struct arena *arena, struct uuid id)
+{
+	static const struct uuid none;
+	char text[UUID_TEXT_SIZE];
+	if (memcmp(&id, &none, sizeof id) == 0)
+		return NULL;
+	uuid_write(id, text);
+	return arena_strdup(arena, text);
+}
+
+const char *time_text(struct arena *arena, int64_t us)
+{
+	char text[INSTANT_TEXT_SIZE];
+	if (!us)
+		return NULL;
+	instant_write(us, text);
+	return arena_strdup(arena, text);
+}
+
+const char *thing_text(struct arena *arena, const char *type, const char *id)
+{
+	if (!type || !id)
+		return id;
+	return arena_printf(arena, "%s %s", type, id);
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------- */

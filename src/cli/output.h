@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/id.h"
 #include "base/str.h"
 
 #include <stdint.h>
@@ -40,7 +41,7 @@ int say_no_memory(void);                 /* likewise */
 enum paint { PAINT_PLAIN, PAINT_GOOD, PAINT_WARN, PAINT_BAD, PAINT_HEAD };
 void out_painted(enum paint paint,
                  const char *text);         /* colour only on a terminal, without NO_COLOR */
-enum paint paint_of_word(const char *word); /* of a decision, state or finding */
+enum paint paint_of_word(const char *word); /* of a decision, state, finding or severity */
 
 /* ---- Tables --------------------------------------------------------------------------------- */
 
@@ -61,6 +62,16 @@ void table_print(const struct table *table);
 
 /* "name        value", for records. NULL values are left out. */
 void field_print(const char *name, const char *value);
+
+/* A heading over what follows, with its number. */
+void section_print(const char *title, size_t count);
+
+/* ---- Values as text ------------------------------------------------------------------------- */
+
+const char *id_text(struct arena *arena, struct uuid id); /* NULL: all zero */
+const char *time_text(struct arena *arena, int64_t us);   /* RFC 3339, UTC; NULL: 0 */
+const char *thing_text(struct arena *arena, const char *type,
+                       const char *id); /* "payment p-1"; either may be NULL */
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 

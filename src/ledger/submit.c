@@ -7,11 +7,13 @@
  * *recorded* by the next attempt, which claims again: so there is one way to undo, and a twin that
  * got in between is found and believed.
  *
- * (I1) one commit for row, change, events and audit entry.   (I2) the primary key arbitrates.
- * (I7) a commit without an answer is unknown until the store says.   (I10) no answer before it. */
+ * (I1) one commit for row, change, events and audit entry; or for an UNKNOWN row and its exception.
+ * (I2) the primary key arbitrates.   (I7) a commit without an answer is unknown until the store
+ * says.   (I10) no answer before it. */
 #include "base/canon.h"
 #include "base/instant.h"
 #include "ledger/decide.h"
+#include "ledger/exception.h"
 #include "ledger/ledger.h"
 #include "ledger/params.h"
 #include "ledger/work.h"
@@ -259,7 +261,18 @@ static enum ibid_code run_script(struct ibid_work *work, const struct script *sc
 	                                        err);
 }
 
-/* IBID_OK, IBID_REJECTED, IBID_DUPLICATE, IBID_FAILED, IBID_RETRY; other codes are the store's. */
+/* A callback did not succeed, and its code says how. Can what it did still be undone? */
+static enum ibid_code check_undo(struct ibid_work *work, enum ibid_code code, struct ibid_err *err)
+{
+	const struct store_ops *ops = work->tx->store->ops;
+	enum ibid_code found = ops->check_tx ? ops->check_tx(work->tx, err) : IBID_OK;
+	if (found == IBID_MISUSE)
+		work->outcome = (struct outcome){.text = arena_strdup(work->arena, err->text)};
+	return found ? found : code;
+}
+
+/* IBID_OK, IBID_REJECTED, IBID_DUPLICATE, IBID_FAILED, IBID_RETRY; IBID_MISUSE: it ended the
+ * transaction; other codes are the store's. */
 static enum ibid_code run_handler(struct submission *sub, struct ibid_work *work,
                                   struct ibid_err *err)
 {
@@ -273,7 +286,8 @@ static enum ibid_code run_handler(struct submission *sub, struct ibid_work *work
 	work->connection = work->tx->store->ops->lend(work->tx, true);
 	code = sub->operation->handler(work, sub->operation->user);
 	work->tx->store->ops->lend(work->tx, false);
-	return work_result(work, code);
+	code = work_result(work, code);
+	return code ? check_undo(work, code, err) : IBID_OK; /* commit looks itself */
 }
 
 /* ---- Recording ------------------------------------------------------------------------------ */
@@ -384,7 +398,7 @@ static enum ibid_code resolve(struct submission *sub, const struct command_row *
 /* Which class of failure a code belongs to, where a transaction ended in it. */
 static enum failure_class class_of(enum ibid_code code)
 {
-	return code == IBID_FAILED ? FAILURE_SERVER : FAILURE_BUSINESS;
+	return code == IBID_FAILED || code == IBID_MISUSE ? FAILURE_SERVER : FAILURE_BUSINESS;
 }
 
 /* `told` is what the caller hears once it is durable (I10). */
@@ -404,7 +418,7 @@ static enum ibid_code commit(struct submission *sub, struct tx **tx, const struc
 		/* The handler ended the transaction: what it did is committed, or not. Nobody knows, and
 		 * the key must not run again. */
 		outcome.text = err->text;
-		postpone(sub, code, FAILURE_SERVER, &outcome);
+		postpone(sub, code, class_of(code), &outcome);
 		*ret = STEP_AGAIN;
 		return IBID_OK;
 	case IBID_REJECTED:
@@ -419,7 +433,19 @@ static enum ibid_code commit(struct submission *sub, struct tx **tx, const struc
 	}
 }
 
-/* Write the row of a rejection or failure, alone. */
+/* What nobody knows has an owner, from the same commit on (I1, I8). */
+static enum ibid_code open_exception(struct submission *sub, struct tx *tx, enum trouble trouble,
+                                     const struct command_row *row, struct ibid_err *err)
+{
+	struct exception_row item = trouble_exception(
+	    trouble, &sub->attempt, sub->ledger->env, sub->contract, row,
+	    *sub->correlation_id ? sub->correlation_id : NULL);
+	if (sub->attempt.failed)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	return tx->store->ops->put_exception(tx, &item, err);
+}
+
+/* Write the row of a rejection or failure; of what is unknown, with its exception. */
 static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
                                      const struct command_row *previous, enum failure_class class,
                                      const struct outcome *outcome, enum step *ret,
@@ -428,16 +454,22 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
 	struct command_row row = row_of(sub, previous);
 	bool server = class == FAILURE_SERVER;
 	row.state = sub->contract->final[class] ? COMMAND_REJECTED : COMMAND_FAILED;
-	if (sub->pending == IBID_MISUSE)
-		row.state = COMMAND_UNKNOWN;
 	row.status = server ? 500 : outcome->status;
 	row.reason = server ? "HANDLER_FAILED" : outcome->reason;
 	row.text = outcome->text;
 	row.resource_type = outcome->resource_type;
 	row.resource_id = outcome->resource_id;
+	if (sub->pending == IBID_MISUSE) {
+		row.state = COMMAND_UNKNOWN;
+		row.reason = trouble_reason(TROUBLE_HANDLER_ENDED_TRANSACTION);
+	}
+	bool unknown = row.state == COMMAND_UNKNOWN;
 	if (server)
-		log_decision(sub, IBID_LOG_ERROR, "command.failed", outcome->text);
+		log_decision(sub, IBID_LOG_ERROR, unknown ? "command.unknown" : "command.failed",
+		             outcome->text);
 	enum ibid_code code = (*tx)->store->ops->put_command(*tx, &row, previous, err);
+	if (!code && unknown)
+		code = open_exception(sub, *tx, TROUBLE_HANDLER_ENDED_TRANSACTION, &row, err);
 	if (code == IBID_RETRY) {
 		(*tx)->store->ops->rollback(tx);
 		*ret = STEP_COLLIDED;
@@ -596,6 +628,7 @@ static enum ibid_code perform(struct submission *sub, struct tx **tx,
 	case IBID_RETRY:
 	case IBID_REJECTED:
 	case IBID_DUPLICATE:
+	case IBID_MISUSE:
 	case IBID_FAILED: return undo(sub, tx, code, &work, ret);
 	default: return code;
 	}

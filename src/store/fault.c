@@ -282,6 +282,23 @@ static enum ibid_code fault_put_command(struct tx *tx, const struct command_row 
 	return code;
 }
 
+static enum ibid_code fault_put_exception(struct tx *tx, const struct exception_row *row,
+                                          struct ibid_err *err)
+{
+	struct fault *fault = fault_of(tx->store);
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->put_exception(inner_of(tx), row, err));
+	return code;
+}
+
+static enum ibid_code fault_check_tx(struct tx *tx, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(tx->store);
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->check_tx(inner_of(tx), err));
+	return code;
+}
+
 /* It ends in a commit, and fails like one. */
 static enum ibid_code fault_express(struct store *store, struct arena *arena,
                                     const struct express *express, struct claim *ret,
@@ -348,6 +365,20 @@ static enum ibid_code fault_get_command(struct store *store, struct arena *arena
 	return code;
 }
 
+static enum ibid_code fault_get_exception(struct store *store, struct arena *arena,
+                                          const char *tenant, const struct uuid *id,
+                                          struct exception_row *ret, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	struct exception_row row = {.tenant = NULL};
+	enum ibid_code code;
+	FAULTY(fault, code, err,
+	       fault->inner->ops->get_exception(fault->inner, arena, tenant, id, &row, err));
+	if (!code)
+		*ret = row;
+	return code;
+}
+
 /* What the lists return: an array and its length. */
 #define FAULTY_LIST(type, verb, ...)                                                               \
 	struct fault *fault = fault_of(store);                                                         \
@@ -394,6 +425,14 @@ static enum ibid_code fault_list_evidence(struct store *store, struct arena *are
 	FAULTY_LIST(struct evidence_row, list_evidence, arena, tenant, command_id);
 }
 
+static enum ibid_code fault_list_exceptions(struct store *store, struct arena *arena,
+                                            const struct exception_filter *filter,
+                                            struct exception_row **ret, size_t *ret_count,
+                                            struct ibid_err *err)
+{
+	FAULTY_LIST(struct exception_row, list_exceptions, arena, filter);
+}
+
 static enum ibid_code fault_doctor(struct store *store, finding_fn *fn, void *user,
                                    struct ibid_err *err)
 {
@@ -419,7 +458,9 @@ static const struct store_ops fault_ops = {
     .put_event = fault_put_event,
     .put_audit = fault_put_audit,
     .put_command = fault_put_command,
+    .put_exception = fault_put_exception,
     .lend = fault_lend,
+    .check_tx = fault_check_tx,
     .express = fault_express,
     .commit = fault_commit,
     .rollback = fault_rollback,
@@ -429,6 +470,8 @@ static const struct store_ops fault_ops = {
     .list_events = fault_list_events,
     .list_audit = fault_list_audit,
     .list_evidence = fault_list_evidence,
+    .get_exception = fault_get_exception,
+    .list_exceptions = fault_list_exceptions,
     .doctor = fault_doctor,
 };
 
@@ -441,6 +484,8 @@ struct store *store_fault_wrap(struct store *inner, enum fault_kind kind, unsign
 	fault->ops.name = inner->ops->name;
 	if (!inner->ops->express)
 		fault->ops.express = NULL;
+	if (!inner->ops->check_tx)
+		fault->ops.check_tx = NULL;
 	fault->base.ops = &fault->ops;
 	fault->inner = inner;
 	fault->kind = kind;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store.c -- which backend a URL means. */
+/* store.c -- the names of states and queues; which backend a URL means. */
 #include "store/store.h"
 
 #include "base/str.h"
@@ -7,11 +7,28 @@
 #include <string.h>
 #include <strings.h>
 
+/* ---- Names ---------------------------------------------------------------------------------- */
+
 static const char *const state_names[COMMAND_STATE_COUNT] = {
 #define COMMAND_STATE_NAME(name) #name,
     COMMAND_STATES(COMMAND_STATE_NAME)
 #undef COMMAND_STATE_NAME
 };
+#define EXCEPTION_NAME(symbol, name) name,
+static const char *const queue_names[] = {EXCEPTION_QUEUES(EXCEPTION_NAME)};
+static const char *const severity_names[] = {EXCEPTION_SEVERITIES(EXCEPTION_NAME)};
+static const char *const exception_state_names[] = {EXCEPTION_STATES(EXCEPTION_NAME)};
+#undef EXCEPTION_NAME
+
+/* Its place in the list; -1 when it is not there. */
+static int place_of(const char *name, const char *const *names, int count)
+{
+	for (int i = 0; i < count; i++) {
+		if (strcmp(name, names[i]) == 0)
+			return i;
+	}
+	return -1;
+}
 
 const char *command_state_name(enum command_state state)
 {
@@ -20,14 +37,52 @@ const char *command_state_name(enum command_state state)
 
 bool command_state_read(const char *name, enum command_state *ret)
 {
-	for (int i = 0; i < COMMAND_STATE_COUNT; i++) {
-		if (strcmp(name, state_names[i]) == 0) {
-			*ret = (enum command_state)i;
-			return true;
-		}
-	}
-	return false;
+	int place = place_of(name, state_names, COMMAND_STATE_COUNT);
+	if (place >= 0)
+		*ret = (enum command_state)place;
+	return place >= 0;
 }
+
+const char *exception_queue_name(enum exception_queue queue)
+{
+	return queue_names[queue];
+}
+
+bool exception_queue_read(const char *name, enum exception_queue *ret)
+{
+	int place = place_of(name, queue_names, EXCEPTION_QUEUE_COUNT);
+	if (place >= 0)
+		*ret = (enum exception_queue)place;
+	return place >= 0;
+}
+
+const char *exception_severity_name(enum exception_severity severity)
+{
+	return severity_names[severity];
+}
+
+bool exception_severity_read(const char *name, enum exception_severity *ret)
+{
+	int place = place_of(name, severity_names, EXCEPTION_SEVERITY_COUNT);
+	if (place >= 0)
+		*ret = (enum exception_severity)place;
+	return place >= 0;
+}
+
+const char *exception_state_name(enum exception_state state)
+{
+	return exception_state_names[state];
+}
+
+bool exception_state_read(const char *name, enum exception_state *ret)
+{
+	int place = place_of(name, exception_state_names, EXCEPTION_STATE_COUNT);
+	if (place >= 0)
+		*ret = (enum exception_state)place;
+	return place >= 0;
+}
+
+/* ---- Opening -------------------------------------------------------------------------------- */
 
 /* What follows the prefix; NULL when the text does not start with it. */
 static const char *after(const char *text, const char *prefix)

@@ -97,6 +97,67 @@ struct evidence_row {
 	int64_t first_us, last_us, count;
 };
 
+/* Human work waits in queues, each with its own kind of people: X(symbol, name). */
+#define EXCEPTION_QUEUES(X)                                                                        \
+	X(DEAD_LETTER, "dead-letter") /* can't be processed: platform and integration */               \
+	X(BUSINESS, "business")       /* well-formed, but can't complete: the contract's owner */      \
+	X(RECONCILIATION, "reconciliation") /* two sides differ */                                     \
+	X(SECURITY, "security")             /* unauthorized or suspicious */                           \
+	X(DATA_QUALITY, "data-quality")     /* reference data is missing or wrong */
+enum exception_queue {
+#define EXCEPTION_QUEUE_ENUM(symbol, name) QUEUE_##symbol,
+	EXCEPTION_QUEUES(EXCEPTION_QUEUE_ENUM)
+#undef EXCEPTION_QUEUE_ENUM
+	    EXCEPTION_QUEUE_COUNT
+};
+const char *exception_queue_name(enum exception_queue queue); /* as the stores keep it; likewise: */
+bool exception_queue_read(const char *name, enum exception_queue *ret);
+
+#define EXCEPTION_SEVERITIES(X)                                                                    \
+	X(LOW, "low") X(MEDIUM, "medium") X(HIGH, "high") X(CRITICAL, "critical")
+enum exception_severity {
+#define EXCEPTION_SEVERITY_ENUM(symbol, name) SEVERITY_##symbol,
+	EXCEPTION_SEVERITIES(EXCEPTION_SEVERITY_ENUM)
+#undef EXCEPTION_SEVERITY_ENUM
+	    EXCEPTION_SEVERITY_COUNT
+};
+const char *exception_severity_name(enum exception_severity severity);
+bool exception_severity_read(const char *name, enum exception_severity *ret);
+
+#define EXCEPTION_STATES(X) X(OPEN, "OPEN") X(RESOLVED, "RESOLVED")
+enum exception_state {
+#define EXCEPTION_STATE_ENUM(symbol, name) EXCEPTION_##symbol,
+	EXCEPTION_STATES(EXCEPTION_STATE_ENUM)
+#undef EXCEPTION_STATE_ENUM
+	    EXCEPTION_STATE_COUNT
+};
+const char *exception_state_name(enum exception_state state);
+bool exception_state_read(const char *name, enum exception_state *ret);
+
+/* An item of human work: whatever stopped, why, whose it is and what may be done about it (I8). */
+struct exception_row {
+	const char *tenant;
+	struct uuid id;
+	enum exception_queue queue;
+	enum exception_state state;
+	enum exception_severity severity;
+	const char *subject_type, *subject_id; /* what stopped: "command" and its id */
+	const char *business_key;              /* as its sender knows it; NULL: none; likewise: */
+	const char *source;                    /* the system it came from */
+	const char *payload_ref;               /* which payload: never the payload itself */
+	const char *reason;                    /* stable code: never NULL */
+	const char *detail;                    /* a sentence; NULL: none; likewise: */
+	const char *suggestion;
+	const char *owner;   /* team: never NULL */
+	bool retryable;      /* sending it again is safe and may help */
+	const char *actions; /* what may be done, names joined by commas; "": nothing */
+	const char *correlation_id;
+	const char *document_type, *document_id; /* the related document; NULL: none */
+	int64_t opened_us, due_us;               /* due 0: no limit */
+	int64_t resolved_us;                     /* 0: open; then all of these are NULL: */
+	const char *resolution, *resolved_by, *note;
+};
+
 struct contract_row {
 	const char *kind, *name;
 	int version;
@@ -186,6 +247,17 @@ struct command_filter {
 	const char *key;          /* NULL: all */
 	int state;                /* enum command_state; -1: all */
 	const struct uuid *after; /* keyset page: rows older than this id; NULL: from the newest */
+	size_t limit;
+};
+
+struct exception_filter {
+	const char *tenant;       /* NULL: all */
+	int queue;                /* enum exception_queue; -1: all */
+	int state;                /* enum exception_state; -1: all */
+	const char *owner;        /* NULL: all; likewise: */
+	const char *subject_type; /* with its id, the work on one subject */
+	const char *subject_id;
+	const struct uuid *after; /* keyset page: items older than this id; NULL: from the newest */
 	size_t limit;
 };
 
@@ -294,11 +366,20 @@ struct store_ops {
 	enum ibid_code (*put_command)(struct tx *, const struct command_row *,
 	                              const struct command_row *previous, struct ibid_err *);
 
+	/* Open an item of human work together with what stopped (I1, I8). One that is open for the same
+	 * tenant, queue and subject stays as it is: that is success. The id must be new. */
+	enum ibid_code (*put_exception)(struct tx *, const struct exception_row *, struct ibid_err *);
+
 	/* The database handle for C callbacks: sqlite3 * or PGconn *, ready for the caller's
 	 * statements. While it is lent (until lend is called with false, before the next verb) the
 	 * callback can't end the transaction on SQLite; on PostgreSQL commit notices that it did
 	 * (IBID_MISUSE). */
 	void *(*lend)(struct tx *, bool lent);
+
+	/* After lend, for a callback that did not succeed: IBID_MISUSE when it ended the transaction,
+	 * so that rolling back may undo nothing. IBID_OK: it did not, or its transaction has failed,
+	 * which keeps the engine from telling. NULL where the engine keeps callbacks from ending it. */
+	enum ibid_code (*check_tx)(struct tx *, struct ibid_err *);
 
 	/* Make it durable. Takes the transaction, whatever comes back. Errors of put_... verbs may be
 	 * reported here. IBID_UNKNOWN: the commit was sent and did not report success (I7); any other
@@ -329,6 +410,15 @@ struct store_ops {
 	enum ibid_code (*list_evidence)(struct store *, struct arena *, const char *tenant,
 	                                const struct uuid *command_id, struct evidence_row **ret,
 	                                size_t *ret_count, struct ibid_err *);
+
+	/* IBID_NOT_FOUND when the tenant has no such item. */
+	enum ibid_code (*get_exception)(struct store *, struct arena *, const char *tenant,
+	                                const struct uuid *id, struct exception_row *ret,
+	                                struct ibid_err *);
+	/* Newest first. */
+	enum ibid_code (*list_exceptions)(struct store *, struct arena *,
+	                                  const struct exception_filter *, struct exception_row **ret,
+	                                  size_t *ret_count, struct ibid_err *);
 
 	/* Tell what is unsafe about this database and how it is set up. */
 	enum ibid_code (*doctor)(struct store *, finding_fn *, void *user, struct ibid_err *);

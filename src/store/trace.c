@@ -170,6 +170,19 @@ static enum ibid_code trace_put_command(struct tx *tx, const struct command_row 
 	return TRACED(trace, put_command, inner_of(tx), row, previous, err);
 }
 
+static enum ibid_code trace_put_exception(struct tx *tx, const struct exception_row *row,
+                                          struct ibid_err *err)
+{
+	struct trace *trace = trace_of(tx->store);
+	return TRACED(trace, put_exception, inner_of(tx), row, err);
+}
+
+static enum ibid_code trace_check_tx(struct tx *tx, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(tx->store);
+	return TRACED(trace, check_tx, inner_of(tx), err);
+}
+
 static void *trace_lend(struct tx *tx, bool lent)
 {
 	struct trace *trace = trace_of(tx->store);
@@ -266,6 +279,23 @@ static enum ibid_code trace_list_evidence(struct store *store, struct arena *are
 	              err);
 }
 
+static enum ibid_code trace_get_exception(struct store *store, struct arena *arena,
+                                          const char *tenant, const struct uuid *id,
+                                          struct exception_row *ret, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, get_exception, trace->inner, arena, tenant, id, ret, err);
+}
+
+static enum ibid_code trace_list_exceptions(struct store *store, struct arena *arena,
+                                            const struct exception_filter *filter,
+                                            struct exception_row **ret, size_t *ret_count,
+                                            struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, list_exceptions, trace->inner, arena, filter, ret, ret_count, err);
+}
+
 static enum ibid_code trace_doctor(struct store *store, finding_fn *fn, void *user,
                                    struct ibid_err *err)
 {
@@ -289,7 +319,9 @@ static const struct store_ops trace_ops = {
     .put_event = trace_put_event,
     .put_audit = trace_put_audit,
     .put_command = trace_put_command,
+    .put_exception = trace_put_exception,
     .lend = trace_lend,
+    .check_tx = trace_check_tx,
     .express = trace_express,
     .commit = trace_commit,
     .rollback = trace_rollback,
@@ -299,6 +331,8 @@ static const struct store_ops trace_ops = {
     .list_events = trace_list_events,
     .list_audit = trace_list_audit,
     .list_evidence = trace_list_evidence,
+    .get_exception = trace_get_exception,
+    .list_exceptions = trace_list_exceptions,
     .doctor = trace_doctor,
 };
 
@@ -311,6 +345,8 @@ struct store *store_trace_wrap(struct store *inner, store_trace_fn *fn, void *us
 	trace->ops.name = inner->ops->name;
 	if (!inner->ops->express)
 		trace->ops.express = NULL;
+	if (!inner->ops->check_tx)
+		trace->ops.check_tx = NULL;
 	trace->base.ops = &trace->ops;
 	trace->inner = inner;
 	trace->fn = fn;

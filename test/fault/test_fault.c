@@ -3,6 +3,7 @@
  * then the same key again. Whatever happened, there is one effect, one event and one audit entry.
  */
 #include "support/bed.h"
+#include "support/ended.h"
 
 #include <signal.h>
 #include <sqlite3.h>
@@ -51,7 +52,7 @@ static const struct scenario scenarios[] = {
     {"conflict", "pay", "{\"reference\":\"r\",\"amount\":2}", "{\"reference\":\"r\",\"amount\":1}",
      NULL, false, false, "conflict 409", 1, 1, 1, 1},
 };
-enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
+enum { SCENARIOS = sizeof scenarios / sizeof *scenarios, CALLBACK = 3 };
 
 static enum ibid_code call(struct ibid_work *work, void *user)
 {
@@ -112,6 +113,7 @@ struct faults {
 	enum fault_kind kind;
 	unsigned n;           /* 0: none */
 	unsigned lost_commit; /* the verb that loses its answer; 0: none */
+	bool ended;           /* the first commit finds that the handler ended the transaction */
 	struct store *fault;  /* the wrapper, while the handle is open */
 	bool fired;
 	const char *trace[TRACE_MAX]; /* verbs as they were called */
@@ -135,6 +137,9 @@ static void note_verb(void *user, const char *verb, bool after, enum ibid_code c
 static struct store *wrap(void *user, struct store *store)
 {
 	struct faults *faults = user;
+	ended_times = faults->ended;
+	if (faults->ended)
+		store = ended_wrap(NULL, store);
 	if (faults->lost_commit)
 		store = store_fault_wrap(store, FAULT_ERROR_AFTER, faults->lost_commit);
 	store = store_trace_wrap(store, note_verb, faults);
@@ -398,6 +403,63 @@ static void a_kill_at_any_verb_costs_nothing(void **state) /* B02 B12 B15 */
 	assert_true(kills.total >= 2 * expected);
 }
 
+/* ---- Unknown commands ----------------------------------------------------------------------- */
+
+static int64_t count_of(const char *rows, const char *tenant)
+{
+	return bed_number(&bed, "select count(*) from %s and tenant = '%s'", rows, tenant);
+}
+
+/* The UNKNOWN row and its exception are both there or both not, also after a retry: a command whose
+ * trouble was not recorded runs again. */
+static void check_unknown(const char *tenant, const char *first)
+{
+	int64_t unknown = count_of("ibid.command where state = 'UNKNOWN'", tenant);
+	char said[64] = "";
+	assert_int_equal(count_of("ibid.exception where state = 'OPEN'", tenant), unknown);
+	if (strncmp(first, "unknown", 7) == 0)
+		assert_int_equal(unknown, 1);
+	struct faults none = {0};
+	assert_true(run_once(&none, tenant, &scenarios[CALLBACK], said));
+	const char *executed = strncmp(first, "executed", 8) == 0 ? "replayed executed 200"
+	                                                          : "executed 200";
+	assert_string_equal(said, unknown ? "unknown 500" : executed);
+	assert_int_equal(count_of("ibid.exception where state = 'OPEN'", tenant), unknown);
+	assert_int_equal(count_of("ibid.command where 1 = 1", tenant), 1);
+}
+
+static void
+an_unknown_command_and_its_exception_survive_every_fault_together(void **state) /* B01 I1 I8 */
+{
+	(void)state;
+	static const enum fault_kind kinds[] = {FAULT_ERROR_BEFORE, FAULT_ERROR_AFTER,
+	                                        FAULT_UNKNOWN_BEFORE, FAULT_KILL_BEFORE,
+	                                        FAULT_KILL_AFTER};
+	struct faults plain = {.ended = true};
+	char said[64] = "";
+	bool seen = false;
+	set_version(2);
+	assert_true(run_once(&plain, "u-plain", &scenarios[CALLBACK], said));
+	assert_string_equal(said, "unknown 500");
+	check_unknown("u-plain", said);
+	for (unsigned i = 0; i < plain.traced; i++)
+		seen = seen || strcmp(plain.trace[i], "put_exception") == 0;
+	assert_true(seen);
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		for (unsigned n = 1; n <= plain.traced; n++) {
+			struct faults faults = {.kind = kinds[i], .n = n, .ended = true};
+			char tenant[64];
+			snprintf(tenant, sizeof tenant, "u-%zu-%u", i, n);
+			said[0] = '\0';
+			if (kinds[i] == FAULT_KILL_BEFORE || kinds[i] == FAULT_KILL_AFTER)
+				assert_true(run_killed(&faults, tenant, &scenarios[CALLBACK]));
+			else
+				run_once(&faults, tenant, &scenarios[CALLBACK], said);
+			check_unknown(tenant, said);
+		}
+	}
+}
+
 /* ---- Setting up ----------------------------------------------------------------------------- */
 
 static struct bed fresh;
@@ -492,6 +554,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(a_lost_commit_is_answered_as_executed_when_it_was),
 	    cmocka_unit_test(an_error_at_any_verb_costs_nothing),
 	    cmocka_unit_test(a_kill_at_any_verb_costs_nothing),
+	    cmocka_unit_test(an_unknown_command_and_its_exception_survive_every_fault_together),
 	    cmocka_unit_test(an_init_that_fails_or_is_killed_at_any_verb_can_be_repeated),
 	};
 	return cmocka_run_group_tests_name("fault", tests, set_up, tear_down);

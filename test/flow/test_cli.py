@@ -135,7 +135,7 @@ class Front(Case):
         names = re.findall(r"^  ([a-z]+(?: [a-z]+)?)  +\S", overview, re.M)
         for expected in ("init", "migrate", "contract check", "contract matrix", "contract apply",
                          "canon", "fingerprint", "submit", "command show", "command list",
-                         "doctor", "version", "help"):
+                         "exception show", "exception list", "doctor", "version", "help"):
             self.assertIn(expected, names)
         for name in names:
             text = self.ibid(*name.split(), "--help").out
@@ -188,6 +188,17 @@ class Front(Case):
                 (["command", "show", *store, "--tenant", "t"], "by ID, or by --operation and --key"),
                 (["command", "show", *store, "--tenant", "t", "--key", "k"], "by --operation and --key"),
                 (["command", "show", *store, "--tenant", "t", "x"], "not the id of a command"),
+                (["exception"], "ibid help exception"),
+                (["exception", "list", *store, "--queue", "technical"], "dead-letter, business"),
+                (["exception", "list", *store, "--queue", ""], "dead-letter, business"),
+                (["exception", "list", *store, "--state", "done"], r"open, resolved or all"),
+                (["exception", "list", *store, "--state", ""], r"open, resolved or all"),
+                (["exception", "list", *store, "--limit", "0"], "1 to 1000"),
+                (["exception", "list", *store, "--after", "k-1"], "id of an exception"),
+                (["exception", "list", *store, "x"], "unexpected argument"),
+                (["exception", "show", *store, "--tenant", "t"], "by its ID"),
+                (["exception", "show", *store, "--tenant", "t", "x"], "not the id of an exception"),
+                (["exception", "show", *store, "0197"], "--tenant is missing"),
                 (["contract", "matrix", EXAMPLE, "--format", "pdf"], "text, markdown and json"),
                 (["contract", "matrix", EXAMPLE, "--format", "text", "--json"], "--json is"),
                 (["contract", "check"], "IBID_CONTRACTS")):
@@ -196,6 +207,7 @@ class Front(Case):
 
     def test_a_missing_store_or_directory_names_both_ways_to_give_it(self):
         for args in (["init", "--contracts", EXAMPLE], ["migrate"], ["doctor"], ["command", "list"],
+                     ["exception", "list"],
                      ["contract", "apply", EXAMPLE]):
             for more, env in (([], {}), ([], {"IBID_STORE": ""}),
                               (["--store", ""], {"IBID_STORE": "sqlite:x.db"})):
@@ -875,6 +887,98 @@ class StoreCases:
         self.assertTrue(all(line[column - 2:column] == "  " for line in lines))
         self.assertEqual(lines, [line.rstrip() for line in lines])
 
+    # ---- exception
+
+    def open_exception(self, number, tenant="acme", queue="business", severity="high", owner="payments",
+                       reason="HANDLER_ENDED_TRANSACTION", opened_s=-60, due_s=3600):
+        """One as the ledger opens it, from `opened_s` to `due_s` after now; returns its id."""
+        id = str(uuid.UUID(int=(0x0197 << 112) + (7 << 76) + (8 << 60) + number))
+        now = time.time()
+        self.change(
+            "insert into ibid.exception (tenant, id, queue, state, severity, subject_type, subject_id, business_key, "
+            "source, payload_ref, reason, detail, suggestion, owner, retryable, actions, correlation_id, %s, %s) "
+            "values ('%s', '%s', '%s', 'OPEN', '%s', 'command', 'c-%d', 'k-1', 'web', 'fingerprint:00', '%s', "
+            "'a \x1b[31msentence', 'look', '%s', %s, 'confirm-executed,confirm-not-executed', 'corr-1', %s, %s)" %
+            (self.time_column("opened"), self.time_column("due"), tenant, id, queue, severity, number, reason,
+             owner, "false", self.time_value(now + opened_s), self.time_value(now + due_s)))
+        return id
+
+    def exceptions(self, *more, **options):
+        return self.ibid("exception", "list", "--store", self.store, *more, **options)
+
+    def test_a_store_where_all_is_well_has_no_exceptions(self):  # J01
+        self.init()
+        self.submit()
+        self.submit(PAYMENT.replace('"B"', '"A"'), key="k-2", code=3)
+        answer = self.exceptions()
+        self.assertEqual(("", "ibid: no exceptions\n"), (answer.out, answer.err))
+        self.assertEqual("", self.exceptions("--json", "--state", "all").out)
+
+    def test_exceptions_are_listed_with_owner_reason_and_what_is_overdue(self):  # J01
+        self.init()
+        late = self.open_exception(1, opened_s=-3 * 3600, due_s=-2 * 3600 - 60)
+        soon = self.open_exception(2, tenant="other", queue="data-quality", severity="low", owner="ä€ team",
+                                   reason="NO_SUCH_VENDOR", due_s=4 * 3600 + 60)
+        lines = self.exceptions().out.splitlines()
+        self.assertEqual(3, len(lines), lines)
+        self.assertEqual(lines, [line.rstrip() for line in lines])
+        self.assertEqual("EXCEPTION AGE SEVERITY DUE TENANT QUEUE OWNER REASON SUBJECT".split(), lines[0].split())
+        self.assertRegex(lines[1], r"\A%s  1 min +low +in 4 h +other +data-quality  ä€ team +"
+                                   r"NO_SUCH_VENDOR +command c-2\Z" % soon)
+        self.assertRegex(lines[2], r"\A%s  3 h +high +overdue 2 h +acme +business +payments +"
+                                   r"HANDLER_ENDED_TRANSACTION  command c-1\Z" % late)
+        for head in ("SEVERITY", "DUE", "QUEUE", "REASON"):
+            column = lines[0].index(head)
+            self.assertTrue(all(line[column - 2:column] == "  " and line[column] != " " for line in lines), lines)
+        self.assertEqual([(soon, False), (late, True)],
+                         [(row["id"], row["overdue"]) for row in self.exceptions("--json").lines])
+
+    def test_exceptions_are_filtered_and_paged(self):  # J01
+        self.init()
+        first = self.open_exception(1)
+        second = self.open_exception(2, queue="security", owner="guards")
+        third = self.open_exception(3, tenant="other")
+        self.change("update ibid.exception set state = 'RESOLVED', resolution = 'confirm-executed', resolved_by = "
+                    "'ann', note = 'seen', %s = %s where id = '%s'" %
+                    (self.time_column("resolved"), self.time_value(time.time()), first))
+        for args, ids in (([], [third, second]), (["--state", "OPEN"], [third, second]),
+                          (["--state", "resolved"], [first]), (["--state", "all"], [third, second, first]),
+                          (["--tenant", "acme"], [second]), (["--tenant", "acme", "--state", "all"], [second, first]),
+                          (["--queue", "security"], [second]), (["--queue", "dead-letter"], []),
+                          (["--owner", "guards"], [second]), (["--owner", "nobody"], []),
+                          (["--state", "all", "--after", second], [first]),
+                          (["--after", third.upper()], [second])):
+            with self.subTest(args=args):
+                self.assertEqual(ids, [row["id"] for row in self.exceptions("--json", *args).lines])
+        page = self.exceptions("--state", "all", "--limit", "2", "--json")
+        self.assertEqual([third, second], [row["id"] for row in page.lines])
+        self.assertIn("--after %s" % second, page.err)
+        self.assertRegex(self.exceptions("--state", "resolved").out, r"  resolved  acme ")
+
+    def test_an_exception_shows_everything_and_what_may_be_done(self):  # J01 I8
+        self.init()
+        late = self.open_exception(1, due_s=-7200 - 60)
+        args = ["exception", "show", "--store", self.store, "--tenant", "acme"]
+        record = self.ibid(*args, late, "--json").json
+        for name, value in (("id", late), ("tenant", "acme"), ("queue", "business"), ("state", "OPEN"),
+                            ("severity", "high"), ("owner", "payments"), ("reason", "HANDLER_ENDED_TRANSACTION"),
+                            ("detail", "a \x1b[31msentence"), ("suggestion", "look"), ("retryable", False),
+                            ("actions", ["confirm-executed", "confirm-not-executed"]), ("subject_type", "command"),
+                            ("subject_id", "c-1"), ("business_key", "k-1"), ("source", "web"),
+                            ("payload_ref", "fingerprint:00"), ("correlation_id", "corr-1"), ("overdue", True),
+                            ("document_id", None), ("resolved_at", None)):
+            self.assertEqual(value, record[name], name)
+        text = self.ibid(*args, late).out
+        for line in ("exception    " + late, "state        OPEN, overdue 2 h", "owner        payments",
+                     "reason       HANDLER_ENDED_TRANSACTION", "detail       a \\u001b[31msentence",
+                     "suggestion   look", "retry        not safe", "subject      command c-1", "key          k-1",
+                     "what may be done (2)", "  confirm-executed", "  confirm-not-executed"):
+            self.assertIn(line + "\n", text)
+        soon = self.open_exception(2, due_s=7200 + 60)
+        self.assertIn("state        OPEN, due in 2 h\n", self.ibid(*args, soon).out)
+        for tenant, id in (("other", late), ("acme", str(uuid.UUID(int=1)))):
+            self.refused(*args[:-1], tenant, id, says="tenant %s has no such exception" % tenant)
+
     # ---- doctor
 
     def test_doctor_is_content_with_a_good_store(self):
@@ -900,6 +1004,8 @@ class StoreCases:
         store = store or self.store
         return (["submit", *self.command(store=store)[1:]], ["command", "list", "--store", store],
                 ["command", "show", "--store", store, "--tenant", "acme", "--operation", "o", "--key", "k"],
+                ["exception", "list", "--store", store],
+                ["exception", "show", "--store", store, "--tenant", "acme", str(uuid.UUID(int=1))],
                 ["contract", "apply", self.contracts, "--store", store])
 
     def test_a_store_without_schema_is_exit_1_and_names_the_fix(self):
@@ -953,6 +1059,12 @@ class Sqlite(StoreCases, Case):
     def change(self, sql):
         with contextlib.closing(sqlite3.connect(self.db)) as db, db:
             db.execute(sql.replace("ibid.", "ibid_"))
+
+    def time_column(self, name):
+        return name + "_us"
+
+    def time_value(self, seconds):
+        return str(int(seconds * 1e6))
 
     def table_exists(self, name):
         return bool(self.query("select 1 from sqlite_master where name = '%s'" % name))
@@ -1096,6 +1208,12 @@ class Postgres(StoreCases, Case):
 
     def change(self, sql):
         self.psql(self.store, sql)
+
+    def time_column(self, name):
+        return name + "_at"
+
+    def time_value(self, seconds):
+        return "to_timestamp(%f)" % seconds
 
     def table_exists(self, name):
         return bool(self.query("select 1 from pg_tables where tablename = '%s'" % name))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_ledger.c -- one outcome per intent, through the public C API, on both stores. */
 #include "support/bed.h"
+#include "support/ended.h"
 
 #include <libpq-fe.h>
 #include <pthread.h>
@@ -800,33 +801,145 @@ static void a_version_that_knows_commands_by_another_identity_is_refused(void **
 	assert_rows(1, 1, 1, 1);
 }
 
+struct ending {
+	enum ibid_code then; /* what it says after it has ended the transaction */
+	bool stay_outside;   /* without beginning another one */
+	int calls;
+};
+
 static enum ibid_code end_the_transaction(struct ibid_work *work, void *user)
 {
-	int *calls = user;
+	struct ending *ending = user;
 	PGconn *conn = ibid_work_postgres(work);
-	++*calls;
+	ending->calls++;
 	add_effect(work);
 	if (conn) {
 		PQclear(PQexec(conn, "commit"));
-		PQclear(PQexec(conn, "begin"));
+		if (!ending->stay_outside)
+			PQclear(PQexec(conn, "begin"));
 	} else {
 		assert_int_equal(sqlite3_exec(ibid_work_sqlite(work), "commit", NULL, NULL, NULL),
 		                 SQLITE_AUTH);
 	}
-	return ibid_answer(work, 201, NULL);
+	switch (ending->then) {
+	case IBID_REJECTED: return ibid_reject(work, "NO", 422, "no");
+	case IBID_FAILED: return ibid_fail(work, "the test's handler fails");
+	case IBID_RETRY: return IBID_RETRY;
+	default: return ibid_answer(work, 201, NULL);
+	}
 }
 
 /* SQLite refuses it; PostgreSQL can only notice, and then nobody knows what was committed. */
 static void a_handler_can_not_end_the_transaction_and_be_run_again(void **state) /* B02 */
 {
 	(void)state;
-	int calls = 0;
+	struct ending ending = {.then = IBID_OK};
 	bool lite = bed.kind == BED_SQLITE;
-	assert_int_equal(ibid_handle(ibid, "call", end_the_transaction, &calls, NULL), IBID_OK);
+	assert_int_equal(ibid_handle(ibid, "call", end_the_transaction, &ending, NULL), IBID_OK);
 	bed_expect(ibid, "call", "k", "{}", lite ? "executed 201" : "unknown 500");
 	bed_expect(ibid, "call", "k", "{}", lite ? "replayed executed 201" : "unknown 500");
-	assert_int_equal(calls, 1);
+	assert_int_equal(ending.calls, 1);
 	assert_int_equal(rows("effect"), 1);
+	assert_int_equal(rows("ibid.exception"), !lite);
+}
+
+/* What it did may be committed, whatever it says afterwards. */
+static void
+a_handler_that_ends_the_transaction_and_fails_is_not_run_again(void **state) /* B01 B02 I8 */
+{
+	(void)state;
+	static const struct {
+		enum ibid_code then;
+		const char *lite, *lite_again;
+	} cases[] = {{IBID_REJECTED, "rejected 422", "replayed rejected 422"},
+	             {IBID_FAILED, "failed 500", "failed 500"}};
+	bool lite = bed.kind == BED_SQLITE;
+	struct ending ending = {.then = IBID_OK};
+	assert_int_equal(ibid_handle(ibid, "call", end_the_transaction, &ending, NULL), IBID_OK);
+	for (int i = 0; i < 4; i++) {
+		char key[16];
+		snprintf(key, sizeof key, "k-%d", i);
+		ending = (struct ending){.then = cases[i / 2].then, .stay_outside = i % 2};
+		bed_expect(ibid, "call", key, "{}", lite ? cases[i / 2].lite : "unknown 500");
+		bed_expect(ibid, "call", key, "{}", lite ? cases[i / 2].lite_again : "unknown 500");
+		if (!lite)
+			assert_int_equal(ending.calls, 1);
+	}
+	if (!lite) {
+		ending = (struct ending){.then = IBID_RETRY};
+		bed_expect(ibid, "call", "k-4", "{}", "unknown 500");
+		assert_int_equal(ending.calls, 1);
+	}
+	assert_int_equal(rows("effect"), lite ? 0 : 5);
+	assert_int_equal(rows("ibid.exception"), lite ? 0 : 5);
+}
+
+/* ---- Human work ----------------------------------------------------------------------------- */
+
+static void
+an_unknown_command_has_one_open_exception_with_owner_and_reason(void **state) /* B01 J01 I8 */
+{
+	(void)state;
+	struct ibid *ending = bed_ibid(&bed, &(struct api_seams){.wrap = ended_wrap});
+	struct act act = {0};
+	assert_int_equal(ibid_handle(ending, "call", act_out, &act, NULL), IBID_OK);
+	struct ibid_result *result = NULL;
+	struct ibid_err err = {0};
+	ended_times = 1;
+	assert_int_equal(
+	    ibid_submit(ending,
+	                IBID_COMMAND(.tenant = "t", .client = "shop", .actor = "a", .operation = "call",
+	                             .key = "k-1", .payload = "{}", .correlation_id = "corr-9"),
+	                &result, &err),
+	    IBID_OK);
+	assert_string_equal(bed_say(result), "unknown 500");
+	assert_int_equal(
+	    bed_number(&bed,
+	               "select count(*) from ibid.exception e join ibid.command c on c.tenant = "
+	               "e.tenant and cast(c.id as text) = e.subject_id and c.reason = e.reason and "
+	               "c.state = 'UNKNOWN' where e.tenant = 't' and e.state = 'OPEN' and "
+	               "e.queue = 'business' and e.severity = 'high' and e.subject_type = 'command' "
+	               "and e.subject_id = '%s' and e.business_key = 'k-1' and e.source = 'shop' and "
+	               "e.owner = 'tests' and e.reason = 'HANDLER_ENDED_TRANSACTION' and "
+	               "e.detail = 'call: the handler ended the transaction' and not "
+	               "cast(e.retryable as boolean) and e.correlation_id = 'corr-9' and "
+	               "e.suggestion <> '' and e.actions <> '' and e.payload_ref like "
+	               "'fingerprint:________________________________________________________________'",
+	               ibid_result_command_id(result)),
+	    1);
+	ibid_result_free(result);
+	/* Whoever asks again hears the same and makes no more work, with whatever payload. */
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(
+		    ibid_submit(ending,
+		                IBID_COMMAND(.tenant = "t", .client = "shop", .operation = "call",
+		                             .key = "k-1", .payload = i ? "{}" : "{\"n\":1}"),
+		                &result, &err),
+		    IBID_OK);
+		assert_string_equal(bed_say(result), "unknown 500");
+		ibid_result_free(result);
+	}
+	assert_int_equal(act.calls, 1);
+	assert_int_equal(rows("ibid.exception"), 1);
+	/* Another command is other work; one that runs is none. */
+	ended_times = 1;
+	bed_expect(ending, "call", "k-2", "{}", "unknown 500");
+	bed_expect(ending, "call", "k-3", "{}", "executed 201");
+	assert_int_equal(rows("ibid.exception"), 2);
+	ibid_close(ending);
+}
+
+static void rejections_failures_and_conflicts_open_no_exception(void **state) /* B01 */
+{
+	(void)state;
+	struct act *act = act_new("call");
+	act->reject = "NO";
+	bed_expect(ibid, "call", "k-1", "{}", "rejected 409");
+	bed_expect(ibid, "call", "k-1", "{\"n\":1}", "conflict 409");
+	act->reject = NULL;
+	act->fail_after_effect = true;
+	bed_expect(ibid, "call", "k-2", "{}", "failed 500");
+	assert_int_equal(rows("ibid.exception"), 0);
 }
 
 static enum ibid_code speak_badly(struct ibid_work *work, void *user)
@@ -1143,6 +1256,9 @@ int main(int argc, char **argv)
 	    TEST(a_contract_changed_without_a_new_version_is_refused),
 	    TEST(a_version_that_knows_commands_by_another_identity_is_refused),
 	    TEST(a_handler_can_not_end_the_transaction_and_be_run_again),
+	    TEST(a_handler_that_ends_the_transaction_and_fails_is_not_run_again),
+	    TEST(an_unknown_command_has_one_open_exception_with_owner_and_reason),
+	    TEST(rejections_failures_and_conflicts_open_no_exception),
 	    TEST(texts_that_are_not_utf_8_fail_the_command),
 	    TEST(a_find_script_that_finds_nothing_fails_and_does_not_go_round),
 	    TEST(a_handle_from_before_a_fork_is_refused),

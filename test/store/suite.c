@@ -1687,6 +1687,341 @@ static void events_of_a_tenant_are_listed_newest_first(void **state)
 	assert_int_equal(got[1].version, 2);
 }
 
+/* ---- Human work ----------------------------------------------------------------------------- */
+
+static struct exception_row exception_of(unsigned n, const char *subject_id)
+{
+	return (struct exception_row){
+	    .tenant = "acme",
+	    .id = make_id(n),
+	    .queue = QUEUE_BUSINESS,
+	    .severity = SEVERITY_HIGH,
+	    .subject_type = "command",
+	    .subject_id = subject_id,
+	    .business_key = "k ü 'x'",
+	    .source = "web",
+	    .payload_ref = "sha256:00ff",
+	    .reason = "HANDLER_ENDED_TRANSACTION",
+	    .detail = "the handler ended the transaction",
+	    .suggestion = "look whether it was done",
+	    .owner = "payments",
+	    .retryable = true,
+	    .actions = "confirm-executed,confirm-not-executed",
+	    .correlation_id = "corr-1",
+	    .document_type = "payment",
+	    .document_id = "p-1",
+	    .opened_us = now_us,
+	    .due_us = now_us + 4000000,
+	};
+}
+
+static void assert_exception(const struct exception_row *got, const struct exception_row *expected)
+{
+	assert_text(got->tenant, expected->tenant);
+	assert_memory_equal(&got->id, &expected->id, sizeof got->id);
+	assert_int_equal(got->queue, expected->queue);
+	assert_int_equal(got->state, expected->state);
+	assert_int_equal(got->severity, expected->severity);
+	assert_text(got->subject_type, expected->subject_type);
+	assert_text(got->subject_id, expected->subject_id);
+	assert_text(got->business_key, expected->business_key);
+	assert_text(got->source, expected->source);
+	assert_text(got->payload_ref, expected->payload_ref);
+	assert_text(got->reason, expected->reason);
+	assert_text(got->detail, expected->detail);
+	assert_text(got->suggestion, expected->suggestion);
+	assert_text(got->owner, expected->owner);
+	assert_int_equal(got->retryable, expected->retryable);
+	assert_text(got->actions, expected->actions);
+	assert_text(got->correlation_id, expected->correlation_id);
+	assert_text(got->document_type, expected->document_type);
+	assert_text(got->document_id, expected->document_id);
+	assert_true(got->opened_us == expected->opened_us);
+	assert_true(got->due_us == expected->due_us);
+	assert_true(got->resolved_us == expected->resolved_us);
+	assert_text(got->resolution, expected->resolution);
+	assert_text(got->resolved_by, expected->resolved_by);
+	assert_text(got->note, expected->note);
+}
+
+/* In a transaction of its own, which leaves no command. */
+static enum ibid_code open_exception(struct bed *bed, const struct exception_row *row)
+{
+	struct claim got;
+	struct identity identity = identity_of("unused");
+	struct work_context context = context_of(1);
+	check(bed, bed->ops->claim(bed->store, &bed->arena, &identity, &context, &got, &bed->err));
+	enum ibid_code code = bed->ops->put_exception(got.tx, row, &bed->err);
+	struct outcome outcome;
+	return end_with(bed, &got.tx, code, &outcome);
+}
+
+static enum ibid_code get_exception(struct bed *bed, const char *tenant, unsigned n,
+                                    struct exception_row *ret)
+{
+	struct uuid id = make_id(n);
+	return bed->ops->get_exception(bed->store, &bed->arena, tenant, &id, ret, &bed->err);
+}
+
+static size_t list_exceptions(struct bed *bed, const struct exception_filter *filter,
+                              struct exception_row **ret)
+{
+	size_t got_count = 0;
+	check(bed,
+	      bed->ops->list_exceptions(bed->store, &bed->arena, filter, ret, &got_count, &bed->err));
+	return got_count;
+}
+
+static void exception_comes_back_whole_within_its_tenant(void **state) /* J01, I9 */
+{
+	struct bed *bed = bed_of(state);
+	struct exception_row row = exception_of(1, "c-1"), got, *listed;
+	struct exception_row bare = {.tenant = "acme",
+	                             .id = make_id(2),
+	                             .queue = QUEUE_DATA_QUALITY,
+	                             .severity = SEVERITY_LOW,
+	                             .subject_type = "row",
+	                             .subject_id = "",
+	                             .reason = "NO_SUCH_VENDOR",
+	                             .owner = "data",
+	                             .actions = "",
+	                             .opened_us = now_us};
+	struct exception_filter all = {.queue = -1, .state = -1, .limit = 9};
+	check(bed, open_exception(bed, &row));
+	check(bed, open_exception(bed, &bare));
+	check(bed, get_exception(bed, "acme", 1, &got));
+	assert_exception(&got, &row);
+	check(bed, get_exception(bed, "acme", 2, &got));
+	assert_exception(&got, &bare);
+	assert_int_equal(get_exception(bed, "other", 1, &got), IBID_NOT_FOUND);
+	assert_int_equal(get_exception(bed, "acme", 3, &got), IBID_NOT_FOUND);
+	assert_int_equal(list_exceptions(bed, &all, &listed), 2);
+	assert_exception(&listed[0], &bare);
+	assert_exception(&listed[1], &row);
+	all.state = EXCEPTION_OPEN;
+	assert_int_equal(list_exceptions(bed, &all, &listed), 2);
+	assert_exception(&listed[1], &row);
+}
+
+static void exception_of_the_same_subject_is_opened_once(void **state) /* I8 */
+{
+	struct bed *bed = bed_of(state);
+	struct exception_row row = exception_of(1, "c-1"), again = exception_of(2, "c-1"), *got;
+	struct exception_filter all = {.queue = -1, .state = -1, .limit = 9};
+	again.reason = "ANOTHER";
+	again.owner = "somebody else";
+	check(bed, open_exception(bed, &row));
+	check(bed, open_exception(bed, &again));
+	assert_int_equal(list_exceptions(bed, &all, &got), 1);
+	assert_exception(&got[0], &row);
+	/* Each part of what makes it the same counts. */
+	struct exception_row tenant = again, queue = again, type = again, subject = again;
+	tenant.tenant = "other";
+	queue.id = make_id(3);
+	queue.queue = QUEUE_SECURITY;
+	type.id = make_id(4);
+	type.subject_type = "effect";
+	subject.id = make_id(5);
+	subject.subject_id = "c-2";
+	check(bed, open_exception(bed, &tenant));
+	check(bed, open_exception(bed, &queue));
+	check(bed, open_exception(bed, &type));
+	check(bed, open_exception(bed, &subject));
+	assert_int_equal(list_exceptions(bed, &all, &got), 5);
+}
+
+static void exception_of_a_resolved_subject_is_opened_anew(void **state) /* I8 */
+{
+	struct bed *bed = bed_of(state);
+	struct exception_row row = exception_of(1, "c-1"), again = exception_of(2, "c-1"), *got;
+	struct exception_filter filter = {.tenant = "acme", .queue = -1, .state = -1, .limit = 9};
+	check(bed, open_exception(bed, &row));
+	assert_true(backend->exec(backend->sql[SUITE_RESOLVE_EXCEPTIONS]));
+	check(bed, open_exception(bed, &again));
+	assert_int_equal(list_exceptions(bed, &filter, &got), 2);
+	filter.state = EXCEPTION_OPEN;
+	assert_int_equal(list_exceptions(bed, &filter, &got), 1);
+	assert_exception(&got[0], &again);
+	filter.state = EXCEPTION_RESOLVED;
+	assert_int_equal(list_exceptions(bed, &filter, &got), 1);
+	row.state = EXCEPTION_RESOLVED;
+	row.resolved_us = now_us;
+	row.resolution = "confirm-executed";
+	row.resolved_by = "ann";
+	row.note = "seen on the statement";
+	assert_exception(&got[0], &row);
+}
+
+static void exception_commits_with_its_command_or_not_at_all(void **state) /* I1 */
+{
+	struct bed *bed = bed_of(state);
+	struct exception_row row = exception_of(1, "c-1"), *got;
+	struct exception_filter all = {.queue = -1, .state = -1, .limit = 9};
+	struct command_row unknown = failed("k-1", 1);
+	unknown.state = COMMAND_UNKNOWN;
+	struct tx *tx = claim_free(bed, "k-1", 1);
+	check(bed, bed->ops->put_command(tx, &unknown, NULL, &bed->err));
+	check(bed, bed->ops->put_exception(tx, &row, &bed->err));
+	bed->ops->rollback(&tx);
+	assert_counts(0, 0, 0);
+	assert_int_equal(list_exceptions(bed, &all, &got), 0);
+	tx = claim_free(bed, "k-1", 1);
+	check(bed, bed->ops->put_command(tx, &unknown, NULL, &bed->err));
+	check(bed, bed->ops->put_exception(tx, &row, &bed->err));
+	check(bed, end(bed, &tx));
+	assert_counts(1, 0, 0);
+	assert_int_equal(list_exceptions(bed, &all, &got), 1);
+}
+
+static void exception_without_reason_or_owner_can_not_be_opened(void **state) /* I8 */
+{
+	struct bed *bed = bed_of(state);
+	struct exception_row nobody = exception_of(1, "c-1"), no_reason = nobody, *got;
+	struct exception_filter all = {.queue = -1, .state = -1, .limit = 9};
+	nobody.owner = "";
+	no_reason.reason = "";
+	assert_int_not_equal(open_exception(bed, &nobody), IBID_OK);
+	assert_int_not_equal(open_exception(bed, &no_reason), IBID_OK);
+	assert_int_equal(list_exceptions(bed, &all, &got), 0);
+}
+
+static void exceptions_are_listed_newest_first_page_by_page(void **state) /* J01 */
+{
+	struct bed *bed = bed_of(state);
+	static const int states[] = {-1, EXCEPTION_OPEN};
+	static const char *const tenants[] = {NULL, "acme"};
+	for (unsigned n = 1; n <= 10; n++) {
+		char subject[16];
+		snprintf(subject, sizeof subject, "c-%u", n);
+		struct exception_row row = exception_of(n, subject);
+		if (n % 2)
+			row.tenant = "other";
+		check(bed, open_exception(bed, &row));
+	}
+	for (size_t k = 0; k < 4; k++) {
+		struct exception_filter filter = {
+		    .tenant = tenants[k % 2], .queue = -1, .state = states[k / 2], .limit = 4};
+		struct exception_row *got;
+		unsigned expected = 10;
+		for (size_t n; (n = list_exceptions(bed, &filter, &got)) > 0; filter.after = &got[n - 1].id)
+			for (size_t i = 0; i < n; i++, expected -= filter.tenant ? 2 : 1) {
+				struct uuid id = make_id(expected);
+				assert_in_range(n, 1, 4);
+				assert_memory_equal(&got[i].id, &id, sizeof id);
+			}
+		assert_int_equal(expected, 0);
+	}
+}
+
+static void exceptions_are_listed_by_queue_state_owner_and_subject(void **state) /* J01 */
+{
+	struct bed *bed = bed_of(state);
+	struct exception_row row = exception_of(1, "c-1"), *got;
+	check(bed, open_exception(bed, &row));
+	row.id = make_id(2);
+	row.queue = QUEUE_SECURITY;
+	row.owner = "guards";
+	check(bed, open_exception(bed, &row));
+	row.id = make_id(3);
+	row.tenant = "other";
+	row.subject_type = "effect";
+	row.subject_id = "e-1";
+	check(bed, open_exception(bed, &row));
+	static const int states[] = {-1, EXCEPTION_OPEN};
+	for (size_t k = 0; k < 2; k++) {
+		const struct exception_filter every = {.queue = -1, .state = states[k], .limit = 9};
+		struct exception_filter filter = every;
+		assert_int_equal(list_exceptions(bed, &filter, &got), 3);
+		filter.queue = QUEUE_SECURITY;
+		assert_int_equal(list_exceptions(bed, &filter, &got), 2);
+		filter.tenant = "acme";
+		assert_int_equal(list_exceptions(bed, &filter, &got), 1);
+		filter.queue = QUEUE_DEAD_LETTER;
+		assert_int_equal(list_exceptions(bed, &filter, &got), 0);
+		filter = every;
+		filter.owner = "guards";
+		assert_int_equal(list_exceptions(bed, &filter, &got), 2);
+		filter = every;
+		filter.subject_type = "command";
+		filter.subject_id = "c-1";
+		assert_int_equal(list_exceptions(bed, &filter, &got), 2);
+		filter.subject_type = "effect";
+		assert_int_equal(list_exceptions(bed, &filter, &got), 0);
+		filter = every;
+		filter.limit = 0;
+		assert_int_equal(list_exceptions(bed, &filter, &got), 0);
+	}
+	struct exception_filter resolved = {.queue = -1, .state = EXCEPTION_RESOLVED, .limit = 9};
+	assert_int_equal(list_exceptions(bed, &resolved, &got), 0);
+}
+
+static void every_queue_and_severity_is_kept(void **state) /* J01: five queues */
+{
+	struct bed *bed = bed_of(state);
+	assert_int_equal(EXCEPTION_QUEUE_COUNT, 5);
+	for (unsigned q = 0; q < EXCEPTION_QUEUE_COUNT; q++) {
+		for (unsigned s = 0; s < EXCEPTION_SEVERITY_COUNT; s++) {
+			unsigned n = 1 + q * EXCEPTION_SEVERITY_COUNT + s;
+			char subject[16];
+			snprintf(subject, sizeof subject, "c-%u", n);
+			struct exception_row row = exception_of(n, subject), got;
+			row.queue = (enum exception_queue)q;
+			row.severity = (enum exception_severity)s;
+			check(bed, open_exception(bed, &row));
+			check(bed, get_exception(bed, "acme", n, &got));
+			assert_exception(&got, &row);
+		}
+	}
+}
+
+struct opening {
+	struct bed *bed;
+	unsigned n;
+	enum ibid_code code;
+};
+
+static void *open_in_thread(void *user)
+{
+	struct opening *self = user;
+	struct store *store = self->bed->store;
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct outcome outcome;
+	struct claim got = {.tx = NULL};
+	char key[16];
+	snprintf(key, sizeof key, "k-%u", self->n);
+	struct identity identity = identity_of(key);
+	struct work_context context = context_of(self->n);
+	struct exception_row row = exception_of(self->n, "c-1");
+	self->code = store->ops->claim(store, &arena, &identity, &context, &got, &err);
+	if (!self->code)
+		self->code = store->ops->put_exception(got.tx, &row, &err);
+	if (!self->code)
+		self->code = store->ops->commit(&got.tx, &arena, &outcome, &err);
+	store->ops->rollback(&got.tx);
+	arena_release(&arena);
+	return NULL;
+}
+
+static void exception_opened_by_many_at_once_is_one(void **state) /* I8 */
+{
+	struct bed *bed = bed_of(state);
+	enum { THREADS = 8 };
+	pthread_t threads[THREADS];
+	struct opening openings[THREADS];
+	struct exception_row *got;
+	struct exception_filter all = {.queue = -1, .state = -1, .limit = 9};
+	for (unsigned i = 0; i < THREADS; i++) {
+		openings[i] = (struct opening){.bed = bed, .n = i + 1};
+		assert_int_equal(pthread_create(&threads[i], NULL, open_in_thread, &openings[i]), 0);
+	}
+	for (unsigned i = 0; i < THREADS; i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(openings[i].code, IBID_OK);
+	}
+	assert_int_equal(list_exceptions(bed, &all, &got), 1);
+}
+
 struct findings {
 	int worst;
 	bool schema_refused;
@@ -1784,6 +2119,15 @@ int suite_run(const char *name, const struct suite_backend *with)
 	    READY(listed_command_is_whole),
 	    READY(audit_entries_are_listed_whole_newest_first),
 	    READY(events_of_a_tenant_are_listed_newest_first),
+	    READY(exception_comes_back_whole_within_its_tenant),
+	    READY(exception_of_the_same_subject_is_opened_once),
+	    READY(exception_of_a_resolved_subject_is_opened_anew),
+	    READY(exception_commits_with_its_command_or_not_at_all),
+	    READY(exception_without_reason_or_owner_can_not_be_opened),
+	    READY(exceptions_are_listed_newest_first_page_by_page),
+	    READY(exceptions_are_listed_by_queue_state_owner_and_subject),
+	    READY(every_queue_and_severity_is_kept),
+	    READY(exception_opened_by_many_at_once_is_one),
 	    EMPTY(doctor_refuses_a_store_without_schema_only),
 	};
 	backend = with;

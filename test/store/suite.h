@@ -63,6 +63,9 @@ enum suite_sql {
 	SUITE_DELETE_EVENT,
 	SUITE_EDIT_AUDIT,
 	SUITE_DELETE_AUDIT,
+	/* Run by exec: every open exception is RESOLVED at 1763200000123456 us, by ann, with the
+	 * resolution confirm-executed and the note "seen on the statement". */
+	SUITE_RESOLVE_EXCEPTIONS,
 	/* Run by exec: say that the schema is STORE_SCHEMA + 1, and STORE_SCHEMA + 2. */
 	SUITE_SCHEMA_NEXT,
 	SUITE_SCHEMA_NEWER,

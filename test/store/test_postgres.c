@@ -52,6 +52,10 @@ static const char *const sql[SUITE_SQL_COUNT] = {
     [SUITE_DELETE_EVENT] = "delete from ibid.event",
     [SUITE_EDIT_AUDIT] = "update ibid.audit set fact = ''",
     [SUITE_DELETE_AUDIT] = "delete from ibid.audit",
+    [SUITE_RESOLVE_EXCEPTIONS] =
+        "update ibid.exception set state = 'RESOLVED', "
+        "resolved_at = '2025-11-15 09:46:40.123456+00', "
+        "resolution = 'confirm-executed', resolved_by = 'ann', note = 'seen on the statement'",
     [SUITE_SCHEMA_NEXT] = "insert into ibid.schema_version (version, name)\n"
                           "select max(version) + 1, 'next' from ibid.schema_version",
     [SUITE_SCHEMA_NEWER] = "insert into ibid.schema_version (version, name)\n"

@@ -453,6 +453,45 @@ static void a_handler_that_ends_the_transaction_is_noticed(void **state)
 	arena_release(&arena);
 }
 
+static enum ibid_code checked(struct store *store, struct arena *arena, const char *sql,
+                              struct ibid_err *err)
+{
+	struct tx *tx = must_claim(store, arena, "k");
+	PGconn *link = store->ops->lend(tx, true);
+	PQclear(PQexec(link, sql));
+	(void)store->ops->lend(tx, false);
+	enum ibid_code code = store->ops->check_tx(tx, err);
+	store->ops->rollback(&tx);
+	return code;
+}
+
+static void a_transaction_tells_whether_its_handler_ended_it(void **state)
+{
+	static const struct {
+		const char *sql;
+		enum ibid_code code;
+	} cases[] = {
+	    {"select 1", IBID_OK},
+	    {"savepoint a; rollback to a", IBID_OK},
+	    {"select 1/0", IBID_OK},
+	    {"commit", IBID_MISUSE},
+	    {"rollback", IBID_MISUSE},
+	    {"commit; begin", IBID_MISUSE},
+	    {"commit and chain", IBID_MISUSE},
+	};
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct store *store = fixture_fresh();
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		if (checked(store, &arena, cases[i].sql, &err) != cases[i].code)
+			fail_msg("%s: %s", cases[i].sql, err.text);
+	}
+	submit(store, &arena, "k"); /* the connections are fit for more */
+	store_close(store);
+	arena_release(&arena);
+}
+
 static void a_handler_that_leaves_the_transaction_failed_has_failed(void **state)
 {
 	struct arena arena = {0};
@@ -951,6 +990,8 @@ static void the_application_role_can_work_and_can_not_rewrite_history(void **sta
 	    "update ibid.command set key = 'x'",
 	    "delete from ibid.aggregate",
 	    "delete from ibid.evidence",
+	    "update ibid.exception set owner = 'x'",
+	    "delete from ibid.exception",
 	    "update ibid.contract set text = ''",
 	    "insert into ibid.schema_version values (9, 'x')",
 	    "truncate ibid.event",
@@ -976,8 +1017,18 @@ static void the_application_role_can_work_and_can_not_rewrite_history(void **sta
 	                   "select 200 as status";
 	if (run(store, &arena, tx, emit, &outcome, &err))
 		fail_msg("%s", err.text);
+	struct exception_row item = {.tenant = "acme",
+	                             .subject_type = "command",
+	                             .subject_id = "c",
+	                             .reason = "R",
+	                             .owner = "payments",
+	                             .actions = "",
+	                             .opened_us = 1};
+	for (int i = 0; i < 2; i++, item.id.bytes[0]++)
+		assert_int_equal(store->ops->put_exception(tx, &item, &err), IBID_OK);
 	if (put_and_commit(store, &arena, tx, "k", &err))
 		fail_msg("%s", err.text);
+	assert_int_equal(fixture_number("select count(*) from ibid.exception"), 1);
 	struct evidence_row evidence = {.tenant = "acme", .client = "", .actor = "", .last_us = 1};
 	assert_int_equal(store->ops->put_evidence(store, &evidence, &err), IBID_OK);
 	assert_int_equal(store->ops->put_evidence(store, &evidence, &err), IBID_OK);
@@ -1437,6 +1488,7 @@ int main(void)
 	    cmocka_unit_test(resolve_keeps_trying_to_connect_until_its_time_is_over),
 	    cmocka_unit_test(a_claim_and_a_commit_are_one_round_trip_each),
 	    cmocka_unit_test(a_handler_that_ends_the_transaction_is_noticed),
+	    cmocka_unit_test(a_transaction_tells_whether_its_handler_ended_it),
 	    cmocka_unit_test(a_handler_that_leaves_the_transaction_failed_has_failed),
 	    cmocka_unit_test(a_handler_that_leaves_results_unread_is_misuse),
 	    cmocka_unit_test(statements_of_a_lent_connection_commit_with_the_command),

@@ -72,6 +72,9 @@ static const char *const sql[SUITE_SQL_COUNT] = {
     [SUITE_DELETE_EVENT] = "delete from ibid_event",
     [SUITE_EDIT_AUDIT] = "update ibid_audit set actor = 'nobody'",
     [SUITE_DELETE_AUDIT] = "delete from ibid_audit",
+    [SUITE_RESOLVE_EXCEPTIONS] =
+        "update ibid_exception set state = 'RESOLVED', resolved_us = 1763200000123456, "
+        "resolution = 'confirm-executed', resolved_by = 'ann', note = 'seen on the statement'",
     [SUITE_SCHEMA_NEXT] = "insert into ibid_schema (version, name, at_us)\n"
                           "select max(version) + 1, 'next', 0 from ibid_schema",
     [SUITE_SCHEMA_NEWER] = "insert into ibid_schema (version, name, at_us)\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* look.c -- read commands, events, audit entries and evidence. Columns are in the order in which
- * the .sql files name them. */
+/* look.c -- read commands, events, audit entries, evidence and human work. Columns are in the order
+ * in which the .sql files name them. */
 #include "store/postgres/postgres.h"
 
 #include <assert.h>
@@ -119,6 +119,40 @@ static void read_evidence(struct arena *arena, const PGresult *result, int row, 
 	};
 }
 
+static void read_exception(struct arena *arena, const PGresult *result, int row, void *ret)
+{
+	struct exception_row *item = ret;
+	*item = (struct exception_row){
+	    .tenant = pg_cell_text(arena, result, row, 0),
+	    .id = pg_cell_uuid(result, row, 1),
+	    .subject_type = pg_cell_text(arena, result, row, 5),
+	    .subject_id = pg_cell_text(arena, result, row, 6),
+	    .business_key = pg_cell_text(arena, result, row, 7),
+	    .source = pg_cell_text(arena, result, row, 8),
+	    .payload_ref = pg_cell_text(arena, result, row, 9),
+	    .reason = pg_cell_text(arena, result, row, 10),
+	    .detail = pg_cell_text(arena, result, row, 11),
+	    .suggestion = pg_cell_text(arena, result, row, 12),
+	    .owner = pg_cell_text(arena, result, row, 13),
+	    .retryable = pg_cell_bool(result, row, 14),
+	    .actions = pg_cell_text(arena, result, row, 15),
+	    .correlation_id = pg_cell_text(arena, result, row, 16),
+	    .document_type = pg_cell_text(arena, result, row, 17),
+	    .document_id = pg_cell_text(arena, result, row, 18),
+	    .opened_us = pg_cell_int(result, row, 19),
+	    .due_us = pg_cell_int(result, row, 20),
+	    .resolved_us = pg_cell_int(result, row, 21),
+	    .resolution = pg_cell_text(arena, result, row, 22),
+	    .resolved_by = pg_cell_text(arena, result, row, 23),
+	    .note = pg_cell_text(arena, result, row, 24),
+	};
+	bool known = exception_queue_read(pg_cell(result, row, 2), &item->queue) &&
+	             exception_state_read(pg_cell(result, row, 3), &item->state) &&
+	             exception_severity_read(pg_cell(result, row, 4), &item->severity);
+	assert(known);
+	(void)known;
+}
+
 static void read_command(struct arena *arena, const PGresult *result, int row, void *ret)
 {
 	pg_read_command(arena, result, row, ret);
@@ -135,6 +169,7 @@ static const struct reader command_reader = {read_command, sizeof(struct command
 static const struct reader event_reader = {read_event, sizeof(struct event_row)};
 static const struct reader audit_reader = {read_audit, sizeof(struct audit_row)};
 static const struct reader evidence_reader = {read_evidence, sizeof(struct evidence_row)};
+static const struct reader exception_reader = {read_exception, sizeof(struct exception_row)};
 
 /* Run one statement; NULL and a code on failure. */
 static enum ibid_code list(struct store *base, struct arena *arena, struct pg_call call,
@@ -242,5 +277,39 @@ enum ibid_code pg_list_evidence(struct store *store, struct arena *arena, const 
 {
 	const char *values[] = {tenant, pg_uuid(arena, command_id)};
 	return list(store, arena, PG_CALL(EVIDENCE_LIST, .values = values), &evidence_reader,
+	            (void **)ret, ret_count, err);
+}
+
+enum ibid_code pg_get_exception(struct store *store, struct arena *arena, const char *tenant,
+                                const struct uuid *id, struct exception_row *ret,
+                                struct ibid_err *err)
+{
+	const char *values[] = {tenant, pg_uuid(arena, id)};
+	void *rows = NULL;
+	size_t count = 0;
+	enum ibid_code code = list(store, arena, PG_CALL(EXCEPTION_GET, .values = values),
+	                           &exception_reader, &rows, &count, err);
+	if (code == IBID_OK && !count)
+		code = err_set(err, IBID_NOT_FOUND, "no such exception");
+	if (code == IBID_OK)
+		*ret = *(struct exception_row *)rows;
+	return code;
+}
+
+enum ibid_code pg_list_exceptions(struct store *store, struct arena *arena,
+                                  const struct exception_filter *filter, struct exception_row **ret,
+                                  size_t *ret_count, struct ibid_err *err)
+{
+	const char *values[] = {
+	    filter->tenant,
+	    filter->queue < 0 ? NULL : exception_queue_name((enum exception_queue)filter->queue),
+	    filter->state < 0 ? NULL : exception_state_name((enum exception_state)filter->state),
+	    filter->owner,
+	    filter->subject_type,
+	    filter->subject_id,
+	    filter->after ? pg_uuid(arena, filter->after) : NULL,
+	    limit_text(arena, filter->limit),
+	};
+	return list(store, arena, PG_CALL(EXCEPTION_LIST, .values = values), &exception_reader,
 	            (void **)ret, ret_count, err);
 }

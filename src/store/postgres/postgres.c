@@ -32,7 +32,9 @@ static const struct store_ops postgres_ops = {
     .put_event = pg_put_event,
     .put_audit = pg_put_audit,
     .put_command = pg_put_command,
+    .put_exception = pg_put_exception,
     .lend = pg_lend,
+    .check_tx = pg_check_tx,
     .commit = pg_commit,
     .rollback = pg_rollback,
     .put_evidence = pg_put_evidence,
@@ -41,6 +43,8 @@ static const struct store_ops postgres_ops = {
     .list_events = pg_list_events,
     .list_audit = pg_list_audit,
     .list_evidence = pg_list_evidence,
+    .get_exception = pg_get_exception,
+    .list_exceptions = pg_list_exceptions,
     .doctor = pg_doctor,
 };
 

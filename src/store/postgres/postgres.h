@@ -45,6 +45,9 @@
 	X(AUDIT_LIST_COMMAND, audit_list_command, 3)                                                   \
 	X(EVIDENCE_COUNT, evidence_count, 6)                                                           \
 	X(EVIDENCE_LIST, evidence_list, 2)                                                             \
+	X(EXCEPTION_INSERT, exception_insert, 20)                                                      \
+	X(EXCEPTION_GET, exception_get, 2)                                                             \
+	X(EXCEPTION_LIST, exception_list, 8)                                                           \
 	X(CONTRACT_PUT, contract_put, 6)                                                               \
 	X(CONTRACT_GET, contract_get, 3)                                                               \
 	X(DECIMAL_COLUMN, decimal_column, 1)                                                           \
@@ -250,6 +253,7 @@ enum ibid_code pg_tx_doom(struct pg_tx *tx, const struct ibid_err *err,
                           const struct outcome *outcome);
 IBID_CHECK enum ibid_code pg_tx_queue(struct pg_tx *tx, struct pg_call call, struct ibid_err *err);
 void *pg_lend(struct tx *tx, bool lent);
+enum ibid_code pg_check_tx(struct tx *tx, struct ibid_err *err);
 enum ibid_code pg_commit(struct tx **tx, struct arena *arena, struct outcome *ret,
                          struct ibid_err *err);
 void pg_rollback(struct tx **tx);
@@ -301,6 +305,8 @@ enum ibid_code pg_put_event(struct tx *tx, const struct event_row *event, struct
 enum ibid_code pg_put_audit(struct tx *tx, const struct audit_row *audit, struct ibid_err *err);
 enum ibid_code pg_put_command(struct tx *tx, const struct command_row *row,
                               const struct command_row *previous, struct ibid_err *err);
+enum ibid_code pg_put_exception(struct tx *tx, const struct exception_row *row,
+                                struct ibid_err *err);
 enum ibid_code pg_put_evidence(struct store *store, const struct evidence_row *evidence,
                                struct ibid_err *err);
 
@@ -335,6 +341,12 @@ enum ibid_code pg_list_audit(struct store *store, struct arena *arena, const cha
 enum ibid_code pg_list_evidence(struct store *store, struct arena *arena, const char *tenant,
                                 const struct uuid *command_id, struct evidence_row **ret,
                                 size_t *ret_count, struct ibid_err *err);
+enum ibid_code pg_get_exception(struct store *store, struct arena *arena, const char *tenant,
+                                const struct uuid *id, struct exception_row *ret,
+                                struct ibid_err *err);
+enum ibid_code pg_list_exceptions(struct store *store, struct arena *arena,
+                                  const struct exception_filter *filter, struct exception_row **ret,
+                                  size_t *ret_count, struct ibid_err *err);
 
 /* schema.c */
 enum ibid_code pg_migrate(struct store *store, int *ret_from, int *ret_to, struct ibid_err *err);

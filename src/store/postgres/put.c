@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* put.c -- what a command leaves behind: its row, its events, its audit entry, evidence.
+/* put.c -- what a command leaves behind: its row, its events, its audit entry, evidence,
+ * human work.
  *
  * All but evidence only wait in the transaction's queue: errors show when it travels. */
 #include "store/postgres/postgres.h"
@@ -125,6 +126,36 @@ enum ibid_code pg_put_command(struct tx *base, const struct command_row *row,
 	if (code == IBID_OK && row->body)
 		code = put_body(tx, row, err);
 	return code;
+}
+
+enum ibid_code pg_put_exception(struct tx *base, const struct exception_row *row,
+                                struct ibid_err *err)
+{
+	struct pg_tx *tx = pg_tx_of(base);
+	struct arena *arena = &tx->arena;
+	const char *values[] = {
+	    row->tenant,
+	    pg_uuid(arena, &row->id),
+	    exception_queue_name(row->queue),
+	    exception_severity_name(row->severity),
+	    row->subject_type,
+	    row->subject_id,
+	    row->business_key,
+	    row->source,
+	    row->payload_ref,
+	    row->reason,
+	    row->detail,
+	    row->suggestion,
+	    row->owner,
+	    row->retryable ? "true" : "false",
+	    row->actions,
+	    row->correlation_id,
+	    row->document_type,
+	    row->document_id,
+	    pg_time(arena, row->opened_us),
+	    pg_time_or_null(arena, row->due_us),
+	};
+	return queue(tx, STATEMENT_EXCEPTION_INSERT, values, err);
 }
 
 enum ibid_code pg_put_evidence(struct store *base, const struct evidence_row *evidence,

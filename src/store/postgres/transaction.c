@@ -114,6 +114,25 @@ void *pg_lend(struct tx *base, bool lent)
 	return tx->conn->link;
 }
 
+enum ibid_code pg_check_tx(struct tx *base, struct ibid_err *err)
+{
+	struct pg_tx *tx = pg_tx_of(base);
+	const char *guard[] = {tx->command_id};
+	struct pg_call call = PG_CALL(GUARD, .values = guard);
+	struct pg_trip trip;
+	enum ibid_code code = IBID_OK;
+	if (tx->doom.code == IBID_MISUSE) {
+		*err = tx->doom;
+		return err->code;
+	}
+	if (tx->conn->broken || PQtransactionStatus(tx->conn->link) != PQTRANS_INTRANS)
+		return IBID_OK;
+	if (!pg_trip(tx->conn, &call, 1, &trip))
+		code = pg_error(tx->conn, pg_trip_error(tx->conn, &call, 1, &trip), err);
+	pg_release(&call, 1);
+	return code;
+}
+
 /* ---- Ending --------------------------------------------------------------------------------- */
 
 /* COMMIT of a transaction that had failed succeeds, with this tag. */

@@ -195,6 +195,15 @@ enum ibid_code lite_list_evidence(struct store *, struct arena *, const char *te
                                   const struct uuid *command_id, struct evidence_row **ret,
                                   size_t *ret_count, struct ibid_err *);
 
+/* exception.c */
+enum ibid_code lite_put_exception(struct tx *, const struct exception_row *, struct ibid_err *);
+enum ibid_code lite_get_exception(struct store *, struct arena *, const char *tenant,
+                                  const struct uuid *id, struct exception_row *ret,
+                                  struct ibid_err *);
+enum ibid_code lite_list_exceptions(struct store *, struct arena *, const struct exception_filter *,
+                                    struct exception_row **ret, size_t *ret_count,
+                                    struct ibid_err *);
+
 /* doctor.c */
 enum ibid_code lite_doctor(struct store *, finding_fn *, void *user, struct ibid_err *);
 

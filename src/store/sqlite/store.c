@@ -36,6 +36,7 @@ static const struct store_ops ops = {
     .put_event = lite_put_event,
     .put_audit = lite_put_audit,
     .put_command = lite_put_command,
+    .put_exception = lite_put_exception,
     .lend = lite_tx_lend,
     .commit = lite_tx_commit,
     .rollback = lite_tx_rollback,
@@ -45,6 +46,8 @@ static const struct store_ops ops = {
     .list_events = lite_list_events,
     .list_audit = lite_list_audit,
     .list_evidence = lite_list_evidence,
+    .get_exception = lite_get_exception,
+    .list_exceptions = lite_list_exceptions,
     .doctor = lite_doctor,
 };
 

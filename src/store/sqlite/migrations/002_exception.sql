@@ -3,27 +3,37 @@
 -- The files of schema 2 only add, so that the binary of schema 1 goes on working while the next one is
 -- rolled out.
 
--- Human work: whatever stopped, with a reason, an owner and what may be done about it (I8).
+-- Whatever stopped, with a reason, an owner and what may be done about it (I8). Never deleted by itself.
 create table ibid_exception (
   tenant text not null,
   id text not null check (length(id) = 36),
-  queue text not null,
+  queue text not null
+    check (queue in ('dead-letter', 'business', 'reconciliation', 'security', 'data-quality')),
+  state text not null check (state in ('OPEN', 'RESOLVED')),
+  severity text not null check (severity in ('low', 'medium', 'high', 'critical')),
   subject_type text not null,
   subject_id text not null,
   business_key text,
-  reason text not null,
+  source text,
+  payload_ref text,
+  reason text not null check (reason <> ''),
   detail text,
-  severity text not null check (severity in ('low', 'medium', 'high', 'critical')),
-  owner text not null,
-  state text not null check (state in ('OPEN', 'RESOLVED')),
+  suggestion text,
+  owner text not null check (owner <> ''),
+  retryable integer not null check (retryable in (0, 1)),
+  actions text not null,
+  correlation_id text,
+  document_type text,
+  document_id text,
   opened_us integer not null,
-  due_us integer,
-  resolved_us integer,
+  due_us integer not null,
+  resolved_us integer not null default 0,
   resolution text,
   resolved_by text,
   note text,
-  primary key (tenant, id)
+  primary key (tenant, id),
+  check ((state = 'RESOLVED') = (resolved_us > 0 and resolution is not null and resolved_by is not null))
 ) strict, without rowid;
--- One open item per subject and queue: the same trouble again is the same work.
+-- One open item per queue and subject: the same trouble again is the same work.
 create unique index ibid_exception_open on ibid_exception (tenant, queue, subject_type, subject_id)
   where state = 'OPEN';

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ledger/exception.h"
+
+#define HOUR_US (INT64_C(3600) * 1000000)
+
+/* What each trouble calls for. Times and severities are ours, the owner is the contract's. */
+static const struct {
+	const char *reason;
+	enum exception_queue queue;
+	enum exception_severity severity;
+	int64_t within_us;
+	bool retryable;
+	const char *suggestion, *actions;
+} troubles[TROUBLE_COUNT] = {
+    [TROUBLE_HANDLER_ENDED_TRANSACTION] =
+        {
+            .reason = "HANDLER_ENDED_TRANSACTION",
+            .queue = QUEUE_BUSINESS,
+            .severity = SEVERITY_HIGH,
+            .within_us = 4 * HOUR_US,
+            .retryable = false, /* what it did may be committed (I4) */
+            .suggestion = "look in your tables whether the change was made, and mend the handler, "
+                          "which must not commit or roll back",
+            .actions = "confirm-executed,confirm-not-executed",
+        },
+};
+
+const char *trouble_reason(enum trouble trouble)
+{
+	return troubles[trouble].reason;
+}
+
+static const char *uuid_text(struct arena *arena, struct uuid id)
+{
+	char text[UUID_TEXT_SIZE];
+	uuid_write(id, text);
+	return arena_strdup(arena, text);
+}
+
+/* The payload is not kept; its fingerprint tells whether somebody has the right one. */
+static const char *payload_ref(struct arena *arena, const struct sha256 *fingerprint)
+{
+	char text[SHA256_TEXT_SIZE];
+	sha256_write(fingerprint, text);
+	return arena_printf(arena, "fingerprint:%s", text);
+}
+
+struct exception_row trouble_exception(enum trouble trouble, struct arena *arena, struct env *env,
+                                       const struct contract *contract,
+                                       const struct command_row *row, const char *correlation_id)
+{
+	return (struct exception_row){
+	    .tenant = row->identity.tenant,
+	    .id = uuid_v7(env),
+	    .queue = troubles[trouble].queue,
+	    .state = EXCEPTION_OPEN,
+	    .severity = troubles[trouble].severity,
+	    .subject_type = "command",
+	    .subject_id = uuid_text(arena, row->id),
+	    .business_key = row->identity.key,
+	    .source = row->client,
+	    .payload_ref = payload_ref(arena, &row->fingerprint),
+	    .reason = troubles[trouble].reason,
+	    .detail = arena_printf(arena, "%s: %s", row->identity.operation, row->text),
+	    .suggestion = troubles[trouble].suggestion,
+	    .owner = contract->owner,
+	    .retryable = troubles[trouble].retryable,
+	    .actions = troubles[trouble].actions,
+	    .correlation_id = correlation_id,
+	    .document_type = row->resource_type,
+	    .document_id = row->resource_id,
+	    .opened_us = row->finished_us,
+	    .due_us = row->finished_us + troubles[trouble].within_us,
+	};
+}

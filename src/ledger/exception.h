@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exception.h -- commands that only a person can bring further: why, how urgent, what may be done.
+ */
+#ifndef LEDGER_EXCEPTION_H
+#define LEDGER_EXCEPTION_H
+
+#include "contract/contract.h"
+#include "store/store.h"
+
+enum trouble { TROUBLE_HANDLER_ENDED_TRANSACTION, TROUBLE_COUNT };
+
+/* The stable reason code, on the command's row and on its item. */
+const char *trouble_reason(enum trouble trouble);
+
+/* The item that opens together with `row`. Its id is new. */
+struct exception_row trouble_exception(enum trouble trouble, struct arena *arena, struct env *env,
+                                       const struct contract *contract,
+                                       const struct command_row *row, const char *correlation_id);
+
+#endif

@@ -1,0 +1,55 @@
+-- 002_exception: human work.
+
+create table ibid.exception (
+	tenant text collate "C",
+	id uuid,
+	queue text collate "C" not null,
+	state text collate "C" not null,
+	severity text not null,
+	subject_type text collate "C" not null,
+	subject_id text collate "C" not null,
+	business_key text,
+	source text,
+	payload_ref text,
+	reason text not null,
+	detail text,
+	suggestion text,
+	owner text collate "C" not null,
+	retryable boolean not null,
+	actions text not null,
+	correlation_id text,
+	document_type text,
+	document_id text,
+	opened_at timestamptz not null,
+	due_at timestamptz,
+	resolved_at timestamptz,
+	resolution text,
+	resolved_by text,
+	note text,
+	primary key (tenant, id),
+	constraint exception_queue_check check
+		(queue in ('dead-letter', 'business', 'reconciliation', 'security', 'data-quality')),
+	constraint exception_state_check check (state in ('OPEN', 'RESOLVED')),
+	constraint exception_severity_check check (severity in ('low', 'medium', 'high', 'critical')),
+	constraint exception_owned_check check (reason <> '' and owner <> ''),
+	constraint exception_resolved_check check ((state = 'RESOLVED')
+		= (resolved_at is not null and resolution is not null and resolved_by is not null))
+);
+-- One open item per queue and subject: the same trouble again is the same work. Its collation keeps it from
+-- being taken for the primary key: see migration 001.
+create unique index exception_open_key
+	on ibid.exception (tenant collate "POSIX", queue, subject_type, subject_id) where state = 'OPEN';
+comment on table ibid.exception is
+	'human work: whatever stopped, why, whose it is and what may be done; never deleted by itself (I8)';
+
+do $$ begin
+	if to_regrole('ibid_app') is not null then
+		grant select, insert on ibid.exception to ibid_app;
+	end if;
+	if to_regrole('ibid_operator') is not null then
+		grant select on ibid.exception to ibid_operator;
+	end if;
+	if to_regrole('ibid_migrator') is not null then
+		grant select, insert on ibid.exception to ibid_migrator;
+	end if;
+end $$;

@@ -1,0 +1,11 @@
+-- exception_get: $1 tenant, $2 id
+select
+	e.tenant, e.id, e.queue, e.state, e.severity, e.subject_type, e.subject_id, e.business_key, e.source,
+	e.payload_ref, e.reason, e.detail, e.suggestion, e.owner, e.retryable, e.actions, e.correlation_id,
+	e.document_type, e.document_id,
+	(extract(epoch from e.opened_at) * 1000000)::bigint,
+	(extract(epoch from e.due_at) * 1000000)::bigint,
+	(extract(epoch from e.resolved_at) * 1000000)::bigint,
+	e.resolution, e.resolved_by, e.note
+from ibid.exception as e
+where e.tenant = $1 and e.id = $2
