@@ -107,7 +107,8 @@ struct contract_row {
 
 /* An index of the user's tables. */
 struct index_row {
-	const char *table, *columns; /* "payment", "tenant, reference"; an expression as it is written */
+	const char *table,
+	    *columns; /* "payment", "tenant, reference"; an expression as it is written */
 	bool unique;  /* refuses a second row; an exclusion constraint does, too */
 	bool valid;   /* false: left behind by a failed build; it guards nothing */
 	bool partial; /* guards only the rows that its condition selects */
