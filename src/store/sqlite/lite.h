@@ -198,6 +198,8 @@ enum ibid_code lite_list_evidence(struct store *, struct arena *, const char *te
                                   size_t *ret_count, struct ibid_err *);
 
 /* doctor.c */
+/* The network file system that statfs calls `magic`; NULL: none that is known. */
+const char *lite_network_name(uint64_t magic);
 enum ibid_code lite_doctor(struct store *, finding_fn *, void *user, struct ibid_err *);
 
 /* ---- Reading many rows: rows.c -------------------------------------------------------------- */
