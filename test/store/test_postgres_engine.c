@@ -1237,6 +1237,58 @@ static void named_statements_behind_a_transaction_pool_are_explained(void **stat
 	arena_release(&arena);
 }
 
+/* ---- Indexes -------------------------------------------------------------------------------- */
+
+static struct index_row index_of(struct store *store, struct arena *arena, const char *name)
+{
+	struct index_row row = {0};
+	struct ibid_err err;
+	if (store->ops->describe_index(store, arena, name, &row, &err))
+		fail_msg("%s: %s", name, err.text);
+	return row;
+}
+
+/* A08 */
+static void what_a_failed_build_left_behind_is_no_valid_index(void **state)
+{
+	struct arena arena = {0};
+	struct store *store = fixture_fresh();
+	(void)state;
+	assert_true(fixture_exec("create table paid as select 1 as id union all select 1"));
+	assert_false(fixture_exec("create unique index concurrently paid_id on paid (id)"));
+	struct index_row row = index_of(store, &arena, "paid_id");
+	assert_true(row.unique && !row.valid);
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void constraints_and_expressions_are_described_and_the_search_path_decides(void **state)
+{
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct index_row row;
+	struct store *store = fixture_fresh();
+	(void)state;
+	assert_true(fixture_exec("create table paid (t text, r text, d daterange,\n"
+	                         "constraint paid_once unique (t, r),\n"
+	                         "constraint paid_apart exclude using gist (d with &&))"));
+	assert_true(fixture_exec("create unique index paid_lower on paid (t, lower(r))"));
+	assert_true(fixture_exec("create schema a create table paid (t text)\n"
+	                         "create index paid_once on paid (t)"));
+	assert_true(fixture_exec("create schema b create table due (t text)\n"
+	                         "create unique index due_once on due (t)"));
+	row = index_of(store, &arena, "paid_once");
+	assert_true(row.unique && row.valid && !row.partial);
+	assert_string_equal(row.columns, "t, r");
+	assert_true(index_of(store, &arena, "paid_apart").unique);
+	assert_string_equal(index_of(store, &arena, "paid_lower").columns, "t, lower(r)");
+	assert_string_equal(index_of(store, &arena, "due_once").table, "due");
+	assert_int_equal(store->ops->describe_index(store, &arena, "command_pkey", &row, &err),
+	                 IBID_NOT_FOUND); /* ours is not the user's */
+	store_close(store);
+	arena_release(&arena);
+}
+
 /* ---- Doctor --------------------------------------------------------------------------------- */
 
 struct findings {
@@ -1560,6 +1612,8 @@ int main(void)
 	    cmocka_unit_test(processes_that_migrate_at_once_do_it_once),
 	    cmocka_unit_test(many_claims_share_two_connections_of_a_transaction_pool),
 	    cmocka_unit_test(named_statements_behind_a_transaction_pool_are_explained),
+	    cmocka_unit_test(what_a_failed_build_left_behind_is_no_valid_index),
+	    cmocka_unit_test(constraints_and_expressions_are_described_and_the_search_path_decides),
 	    cmocka_unit_test(doctor_refuses_what_would_lose_commits),
 	    cmocka_unit_test(doctor_sees_what_a_role_was_given),
 	    cmocka_unit_test(doctor_warns_of_clocks_that_differ),
