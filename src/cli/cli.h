@@ -51,6 +51,7 @@ int cmd_init(const struct args *args);
 int cmd_migrate(const struct args *args);
 int cmd_contract_check(const struct args *args);
 int cmd_contract_matrix(const struct args *args);
+int cmd_contract_review(const struct args *args);
 int cmd_contract_apply(const struct args *args);
 int cmd_canon(const struct args *args);
 int cmd_fingerprint(const struct args *args);

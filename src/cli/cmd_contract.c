@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "contract/matrix.h"
+#include "contract/review.h"
 #include "ledger/ledger.h"
 #include "ledger/params.h"
 #include "store/script.h"
@@ -139,6 +140,23 @@ static bool format_of(const struct args *args, enum matrix_format *ret)
 	return false;
 }
 
+static int usage_format(const struct args *args)
+{
+	return usage_error(args->command, "--format is one of text, markdown and json (and --json is "
+	                                  "--format json)");
+}
+
+/* The whole of it, ended by a newline; no memory is told. */
+static int print_sheets(const struct str *out)
+{
+	if (out->failed)
+		return say_no_memory();
+	out_bytes(str_text(out), out->size);
+	if (out->size && out->data[out->size - 1] != '\n')
+		out_bytes("\n", 1);
+	return CLI_OK;
+}
+
 int cmd_contract_matrix(const struct args *args)
 {
 	struct ibid_err err = {0};
@@ -147,20 +165,91 @@ int cmd_contract_matrix(const struct args *args)
 	if (!dir_of(args))
 		return usage_no_dir(args);
 	if (!format_of(args, &format))
-		return usage_error(args->command,
-		                   "--format is one of text, markdown and json (and --json is "
-		                   "--format json)");
+		return usage_format(args);
 	if (load_contracts(dir_of(args), &contracts, &err))
 		return say_err(&err);
 	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
 	matrix_write(&out, contracts, format);
-	int exit = out.failed ? say_no_memory() : CLI_OK;
-	if (!exit)
-		out_bytes(str_text(&out), out.size);
-	if (!exit && out.size && out.data[out.size - 1] != '\n')
-		out_bytes("\n", 1);
+	int exit = print_sheets(&out);
 	str_release(&out);
 	contracts_free(contracts);
+	return exit;
+}
+
+/* ---- review --------------------------------------------------------------------------------- */
+
+/* What the store says about one contract. */
+static enum ibid_code look_at(struct store *store, struct arena *arena,
+                              const struct contract *contract, struct review_live *ret,
+                              struct ibid_err *err)
+{
+	struct contract_row *kept = arena_alloc(arena, sizeof *kept);
+	struct index_row *indexes = arena_array(arena, contract->unique_count + 1, sizeof *indexes);
+	if (!kept || !indexes)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	enum ibid_code code = store->ops->get_contract(store, arena, "command", contract->name,
+	                                               contract->version, kept, err);
+	if (code && code != IBID_NOT_FOUND)
+		return code;
+	*ret = (struct review_live){store->ops->name, code ? NULL : kept, indexes};
+	for (size_t i = 0; i < contract->unique_count; i++) {
+		indexes[i] = (struct index_row){0};
+		code = store->ops->describe_index(store, arena, contract->uniques[i].name, &indexes[i],
+		                                  err);
+		if (code && code != IBID_NOT_FOUND)
+			return code;
+	}
+	return IBID_OK;
+}
+
+/* `*ret` stays NULL without --store. */
+static enum ibid_code look_at_all(const struct args *args, struct arena *arena,
+                                  const struct contracts *contracts, struct review_live **ret,
+                                  struct ibid_err *err)
+{
+	struct store *store = NULL;
+	if (!args_has(args, OPT_STORE))
+		return IBID_OK;
+	enum ibid_code code = open_store(args, false, true, &store, err);
+	struct review_live *lives = arena_array(arena, contracts_count(contracts) + 1, sizeof *lives);
+	if (!code && !lives)
+		code = err_set(err, IBID_NOMEM, "out of memory");
+	for (size_t i = 0; !code && i < contracts_count(contracts); i++)
+		code = look_at(store, arena, contracts_at(contracts, i), &lives[i], err);
+	store_close(store);
+	if (!code)
+		*ret = lives;
+	return code;
+}
+
+static int print_review(const struct contracts *contracts, const struct review_live *lives,
+                        enum matrix_format format)
+{
+	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
+	struct review_counts counts;
+	review_write(&out, contracts, lives, format, &counts);
+	int exit = print_sheets(&out);
+	str_release(&out);
+	return exit || !counts.fail ? exit : CLI_FOUND;
+}
+
+int cmd_contract_review(const struct args *args)
+{
+	struct arena arena = {0};
+	struct ibid_err err = {0};
+	struct contracts *contracts = NULL;
+	struct review_live *lives = NULL;
+	enum matrix_format format;
+	if (!dir_of(args))
+		return usage_no_dir(args);
+	if (!format_of(args, &format))
+		return usage_format(args);
+	enum ibid_code code = contracts_load(dir_of(args), &contracts, &err);
+	if (!code || code == IBID_CONTRACT) /* its problems are findings of the review */
+		code = look_at_all(args, &arena, contracts, &lives, &err);
+	int exit = code ? say_err(&err) : print_review(contracts, lives, format);
+	contracts_free(contracts);
+	arena_release(&arena);
 	return exit;
 }
 

@@ -63,6 +63,20 @@ const struct cli_command cli_commands[] = {
                     "  $ ibid contract matrix examples/payments --format markdown > REVIEW.md\n",
     },
     {
+        .name = "contract review",
+        .run = cmd_contract_review,
+        .takes = STORE | CONTRACTS | BIT(OPT_FORMAT) | JSON,
+        .operands = "[DIR]",
+        .operand_max = 1,
+        .summary = "answer the review checklists from contracts and schema",
+        .details = "Answers four published checklists from the contracts and, with a store, from\n"
+                   "its live schema. A question passes with its evidence, fails with what to do,\n"
+                   "does not apply, or is left to a person. Exit code 8 when one fails. --json is\n"
+                   "--format json.",
+        .examples = "  $ ibid contract review examples/payments --store sqlite:pay.db\n"
+                    "  $ ibid contract review examples/payments --format markdown > REVIEW.md\n",
+    },
+    {
         .name = "contract apply",
         .run = cmd_contract_apply,
         .takes = STORE | CONTRACTS | JSON,

@@ -72,8 +72,8 @@ struct contract_key {
 	struct texts fields; /* KEY_FIELDS: pointers, in order */
 	enum key_form form;  /* KEY_FIELDS: the values as canonical JSON array, or a UUIDv5 of it */
 	const char *generated_by;
-	unsigned scope; /* SCOPE_ bits */
-	int64_t retain_us;
+	unsigned scope;                      /* SCOPE_ bits */
+	int64_t retain_us, replay_window_us; /* replay window 0: not told */
 	enum { EXPIRY_REFUSE, EXPIRY_RUN_AGAIN } after_expiry;
 };
 

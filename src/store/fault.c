@@ -130,6 +130,20 @@ static enum ibid_code fault_check_decimal_column(struct store *store, const char
 	return code;
 }
 
+static enum ibid_code fault_describe_index(struct store *store, struct arena *arena,
+                                           const char *name, struct index_row *ret,
+                                           struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	struct index_row row;
+	enum ibid_code code;
+	FAULTY(fault, code, err,
+	       fault->inner->ops->describe_index(fault->inner, arena, name, &row, err));
+	if (!code)
+		*ret = row;
+	return code;
+}
+
 static enum ibid_code fault_make_script(struct store *store, const char *file, const char *text,
                                         const struct param_spec *params, size_t count,
                                         struct script **ret, struct ibid_err *err)
@@ -448,6 +462,7 @@ static const struct store_ops fault_ops = {
     .check_schema = fault_check_schema,
     .apply_schema = fault_apply_schema,
     .check_decimal_column = fault_check_decimal_column,
+    .describe_index = fault_describe_index,
     .put_contract = fault_put_contract,
     .get_contract = fault_get_contract,
     .make_script = fault_make_script,

@@ -166,6 +166,15 @@ struct contract_row {
 	int64_t at_us;
 };
 
+/* An index of the user's tables. */
+struct index_row {
+	const char *table,
+	    *columns; /* "payment", "tenant, reference"; an expression as it is written */
+	bool unique;  /* refuses a second row; an exclusion constraint does, too */
+	bool valid;   /* false: left behind by a failed build; it guards nothing */
+	bool partial; /* guards only the rows that its condition selects */
+};
+
 /* ---- Scripts -------------------------------------------------------------------------------- */
 
 enum param_type {
@@ -299,6 +308,11 @@ struct store_ops {
 
 	/* The same check for tables that came another way. */
 	enum ibid_code (*check_decimal_column)(struct store *, const char *name, struct ibid_err *);
+
+	/* The index, or the constraint's index, of that name in the user's tables; IBID_NOT_FOUND when
+	 * there is none. Where several schemas have one, the one that a script finds first. */
+	enum ibid_code (*describe_index)(struct store *, struct arena *, const char *name,
+	                                 struct index_row *ret, struct ibid_err *);
 
 	/* Keep a contract. Kept already with the same digest: success. With another: IBID_CONTRACT. */
 	enum ibid_code (*put_contract)(struct store *, const struct contract_row *, struct ibid_err *);

@@ -82,6 +82,14 @@ static enum ibid_code trace_check_decimal_column(struct store *store, const char
 	return TRACED(trace, check_decimal_column, trace->inner, name, err);
 }
 
+static enum ibid_code trace_describe_index(struct store *store, struct arena *arena,
+                                           const char *name, struct index_row *ret,
+                                           struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, describe_index, trace->inner, arena, name, ret, err);
+}
+
 static enum ibid_code trace_put_contract(struct store *store, const struct contract_row *row,
                                          struct ibid_err *err)
 {
@@ -309,6 +317,7 @@ static const struct store_ops trace_ops = {
     .check_schema = trace_check_schema,
     .apply_schema = trace_apply_schema,
     .check_decimal_column = trace_check_decimal_column,
+    .describe_index = trace_describe_index,
     .put_contract = trace_put_contract,
     .get_contract = trace_get_contract,
     .make_script = trace_make_script,

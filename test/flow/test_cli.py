@@ -133,7 +133,7 @@ class Front(Case):
         overview = self.ibid("help").out
         self.assertEqual(overview, self.ibid("--help").out)
         names = re.findall(r"^  ([a-z]+(?: [a-z]+)?)  +\S", overview, re.M)
-        for expected in ("init", "migrate", "contract check", "contract matrix", "contract apply",
+        for expected in ("init", "migrate", "contract check", "contract matrix", "contract review", "contract apply",
                          "canon", "fingerprint", "submit", "command show", "command list",
                          "exception show", "exception list", "doctor", "version", "help"):
             self.assertIn(expected, names)
@@ -423,6 +423,38 @@ class Contracts(Case):
         self.assertEqual(tables.out, self.ibid("contract", "matrix", self.contracts, "--json").out)
         self.assertTrue(text.endswith("\n") and markdown.endswith("\n") and tables.out.endswith("\n"))
 
+    def test_the_review_without_a_store_leaves_to_a_person_what_it_can_not_see(self):  # A08
+        report = self.ibid("contract", "review", self.contracts, "--json").json
+        self.assertEqual((34, 15, 18, 31), tuple(len(report[name]) for name in ("erp", "oms", "api", "db")))
+        self.assertEqual(0, report["fail"])
+        self.assertIn("ask", {row["answer"] for row in report["db"]})
+        markdown = self.ibid("contract", "review", self.contracts, "--format", "markdown").out
+        self.assertRegex(markdown, r"(?m)^\| create-payment \| ERP-1 \| pass \|")
+        self.refused("contract", "review", self.contracts, "--format", "yaml", code=2, says="--format")
+        self.refused("contract", "review", self.path("none"), says="does not exist")
+
+    def test_an_open_question_fails_the_review_with_the_question(self):  # A08
+        for pattern, question, why in (
+                (r"\nowner:.*", "Which team is the source of truth", "owner is missing"),
+                (r"after_expiry: refuse", "free of contradictions", "no `unique` protects the fact"),
+                (r"audit: .*", "free of contradictions", "evidence must outlive the key")):
+            good = read(self.yaml)
+            new = {"after": "after_expiry: run-again", "audit": "audit: { retain: 1d }"}.get(pattern[:5], "")
+            write(self.yaml, re.sub(pattern, new, good))
+            answer = self.ibid("contract", "review", self.contracts, "--json", code=8).json
+            row = answer["ibid"][0]
+            self.assertEqual(("create-payment.yaml", "fail"), (row["operation"], row["answer"]))
+            self.assertIn(question, row["question"])
+            self.assertIn(why, row["why"])
+            write(self.yaml, good)
+
+    def test_a_retention_shorter_than_the_replay_window_fails_the_review(self):  # A08
+        write(self.yaml, read(self.yaml).replace("retain: 400d ", "retain: 400d\n  replay_window: 401d "))
+        report = self.ibid("contract", "review", self.contracts, "--json", code=8).json
+        failed = {row["id"] for name in ("erp", "oms", "api", "db", "ibid") for row in report[name]
+                  if row["answer"] == "fail"}
+        self.assertEqual({"API-11", "DB-20"}, failed)
+
 
 # ---- With a store ------------------------------------------------------------------------------------
 
@@ -561,6 +593,54 @@ class StoreCases:
         self.assertTrue(self.submit().out.startswith("replayed   201"))
         lines = self.ibid("contract", "apply", self.contracts, "--store", self.store, "--json").lines
         self.assertIn({"command": "create-payment", "version": 2}, lines)
+
+    # ---- review
+
+    def review(self, code=0):
+        """The answers of the review, by operation and question."""
+        found = self.ibid("contract", "review", self.contracts, "--store", self.store, "--json", code=code).json
+        rows = [row for value in found.values() if isinstance(value, list) for row in value]
+        return {(row["operation"], row["id"]): (row["answer"], row["question"], row["why"]) for row in rows}
+
+    def test_the_review_looks_for_declared_indexes_in_the_live_schema(self):  # A08
+        self.init()
+        business = [("link-payment", name) for name in ("ERP-7", "OMS-8", "API-8", "DB-14")]
+        for name in business:
+            answer, _, why = self.review()[name]
+            self.assertEqual(("pass", "payment_note: unique on payment (tenant, note)"), (answer, why))
+        self.change("drop index payment_note")
+        for name in business:
+            answer, question, why = self.review(code=8)[name]
+            self.assertEqual("fail", answer)
+            self.assertRegex(question, r"(?i)(unique|constraint).*\?$")
+            self.assertIn("has no index or constraint of that name: create it", why)
+        self.change("create index payment_note on payment (tenant, note)")
+        for name in business:
+            self.assertIn("is not unique", self.review(code=8)[name][2])
+        text = self.ibid("contract", "review", self.contracts, "--store", self.store, code=8).out
+        self.assertTrue(text.startswith("Fails the review\n"), text[:200])
+        self.assertEqual(text, self.ibid("contract", "review", self.contracts, env={"IBID_STORE": self.store},
+                                         code=8).out)
+
+    def test_the_review_compares_the_directory_with_what_the_store_keeps(self):  # A08
+        self.init()
+        self.assertEqual("pass", self.review()["create-payment", "IBID-2"][0])
+        path = self.path("contracts", "create-payment.yaml")
+        good = read(path)
+        write(path, good.replace("retain: 400d", "retain: 500d"))
+        self.assertEqual("fail", self.review(code=8)["create-payment", "IBID-2"][0])
+        write(path, good.replace("version: 1", "version: 2"))
+        self.assertEqual("ask", self.review()["create-payment", "IBID-2"][0])
+
+    def test_the_review_misses_a_script_for_its_store_only(self):  # A08
+        self.init()
+        other = "postgres" if self.kind == "sqlite" else "sqlite"
+        os.remove(self.path("contracts", "create-payment.%s.sql" % other))
+        self.assertEqual("pass", self.review()["create-payment", "IBID-3"][0])
+        shutil.copy(os.path.join(EXAMPLE, "create-payment.%s.sql" % other), self.contracts)
+        os.remove(self.path("contracts", "create-payment.%s.sql" % self.kind))
+        answer, _, why = self.review(code=8)["create-payment", "IBID-3"]
+        self.assertEqual(("fail", True), (answer, "create-payment.%s.sql is missing" % self.kind in why))
 
     # ---- submit
 
@@ -994,6 +1074,12 @@ class StoreCases:
         self.ibid("migrate", "--store", self.store)
         answer = self.ibid("doctor", "--store", self.store, "--contracts", self.contracts)
         self.assertRegex(answer.out, "(?m)^warn +contract create-payment version 1 is not kept")
+        path = self.path("contracts", "create-payment.yaml")
+        good = read(path)
+        write(path, re.sub(r"\nowner:.*", "", good))
+        answer = self.ibid("doctor", "--store", self.store, "--contracts", self.contracts, code=8)
+        self.assertRegex(answer.out, r"(?m)^refuse  \S+create-payment\.yaml:\d+: owner is missing\n +Which team")
+        write(path, good)
         self.file("contracts/bad.yaml", "command: bad\n")
         answer = self.ibid("doctor", "--store", self.store, "--contracts", self.contracts, code=8)
         self.assertRegex(answer.out, r"(?m)^refuse  \S+bad\.yaml")

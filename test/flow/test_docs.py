@@ -33,7 +33,7 @@ def steps(block):
 
 
 def pattern(expected):
-    parts = [r"(?:.*\n?)*" if line == "…" else ".*".join(map(re.escape, line.split("…"))) + r"\n?" for line in expected]
+    parts = [r"(?:.*\n)*?" if line == "…" else ".*".join(map(re.escape, line.split("…"))) + r"\n?" for line in expected]
     return re.compile("".join(parts))
 
 

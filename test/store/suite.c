@@ -2022,6 +2022,37 @@ static void exception_opened_by_many_at_once_is_one(void **state) /* I8 */
 	assert_int_equal(list_exceptions(bed, &all, &got), 1);
 }
 
+/* ---- Indexes and the doctor ------------------------------------------------------------------ */
+
+static struct index_row index_of(struct bed *bed, const char *name)
+{
+	struct index_row row = {0};
+	check(bed, bed->ops->describe_index(bed->store, &bed->arena, name, &row, &bed->err));
+	return row;
+}
+
+/* A08 */
+static void index_is_described_as_it_is(void **state)
+{
+	struct bed *bed = bed_of(state);
+	struct index_row row = index_of(bed, "payment_reference");
+	assert_text(row.table, "payment");
+	assert_text(row.columns, "tenant, reference");
+	assert_true(row.unique && row.valid && !row.partial);
+	row = index_of(bed, "payment_one_active");
+	assert_text(row.columns, "tenant, customer");
+	assert_true(row.unique && row.valid && row.partial);
+	assert_true(backend->exec("create index payment_note on payment (note)"));
+	row = index_of(bed, "payment_note");
+	assert_text(row.columns, "note");
+	assert_true(!row.unique && row.valid && !row.partial);
+	static const char *const none[] = {"payment", "PAYMENT_NOTE", "payment_not", "", "'; --"};
+	for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+		assert_int_equal(
+		    bed->ops->describe_index(bed->store, &bed->arena, none[i], &row, &bed->err),
+		    IBID_NOT_FOUND);
+}
+
 struct findings {
 	int worst;
 	bool schema_refused;
@@ -2128,6 +2159,7 @@ int suite_run(const char *name, const struct suite_backend *with)
 	    READY(exceptions_are_listed_by_queue_state_owner_and_subject),
 	    READY(every_queue_and_severity_is_kept),
 	    READY(exception_opened_by_many_at_once_is_one),
+	    READY(index_is_described_as_it_is),
 	    EMPTY(doctor_refuses_a_store_without_schema_only),
 	};
 	backend = with;

@@ -1288,11 +1288,63 @@ static void named_statements_behind_a_transaction_pool_are_explained(void **stat
 	arena_release(&arena);
 }
 
+/* ---- Indexes -------------------------------------------------------------------------------- */
+
+static struct index_row index_of(struct store *store, struct arena *arena, const char *name)
+{
+	struct index_row row = {0};
+	struct ibid_err err;
+	if (store->ops->describe_index(store, arena, name, &row, &err))
+		fail_msg("%s: %s", name, err.text);
+	return row;
+}
+
+/* A08 */
+static void what_a_failed_build_left_behind_is_no_valid_index(void **state)
+{
+	struct arena arena = {0};
+	struct store *store = fixture_fresh();
+	(void)state;
+	assert_true(fixture_exec("create table paid as select 1 as id union all select 1"));
+	assert_false(fixture_exec("create unique index concurrently paid_id on paid (id)"));
+	struct index_row row = index_of(store, &arena, "paid_id");
+	assert_true(row.unique && !row.valid);
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void constraints_and_expressions_are_described_and_the_search_path_decides(void **state)
+{
+	struct arena arena = {0};
+	struct ibid_err err;
+	struct index_row row;
+	struct store *store = fixture_fresh();
+	(void)state;
+	assert_true(fixture_exec("create table paid (t text, r text, d daterange,\n"
+	                         "constraint paid_once unique (t, r),\n"
+	                         "constraint paid_apart exclude using gist (d with &&))"));
+	assert_true(fixture_exec("create unique index paid_lower on paid (t, lower(r))"));
+	assert_true(fixture_exec("create schema a create table paid (t text)\n"
+	                         "create index paid_once on paid (t)"));
+	assert_true(fixture_exec("create schema b create table due (t text)\n"
+	                         "create unique index due_once on due (t)"));
+	row = index_of(store, &arena, "paid_once");
+	assert_true(row.unique && row.valid && !row.partial);
+	assert_string_equal(row.columns, "t, r");
+	assert_true(index_of(store, &arena, "paid_apart").unique);
+	assert_string_equal(index_of(store, &arena, "paid_lower").columns, "t, lower(r)");
+	assert_string_equal(index_of(store, &arena, "due_once").table, "due");
+	assert_int_equal(store->ops->describe_index(store, &arena, "command_pkey", &row, &err),
+	                 IBID_NOT_FOUND); /* ours is not the user's */
+	store_close(store);
+	arena_release(&arena);
+}
+
 /* ---- Doctor --------------------------------------------------------------------------------- */
 
 struct findings {
 	unsigned refused, warned;
-	char refusal[128];
+	char refusal[128], warning[128];
 };
 
 static void note(void *user, enum finding_level level, const char *what, const char *advice)
@@ -1303,17 +1355,23 @@ static void note(void *user, enum finding_level level, const char *what, const c
 	assert_true(level == FINDING_OK || *advice);
 	if (level == FINDING_REFUSE)
 		snprintf(findings->refusal, sizeof findings->refusal, "%s", what);
+	if (level == FINDING_WARN)
+		snprintf(findings->warning, sizeof findings->warning, "%s", what);
 }
 
-static struct findings examine(unsigned connections)
+static struct findings examine_store(struct store *store)
 {
 	struct findings findings = {0};
 	struct ibid_err err;
-	struct store *store = fixture_store(fixture_own_url(), connections, 1500);
 	if (store->ops->doctor(store, note, &findings, &err))
 		fail_msg("%s", err.text);
 	store_close(store);
 	return findings;
+}
+
+static struct findings examine(unsigned connections)
+{
+	return examine_store(fixture_store(fixture_own_url(), connections, 1500));
 }
 
 static void doctor_refuses_what_would_lose_commits(void **state)
@@ -1333,6 +1391,100 @@ static void doctor_refuses_what_would_lose_commits(void **state)
 	assert_int_equal(examine(8).refused, 2);
 	assert_true(fixture_exec("drop schema ibid cascade"));
 	assert_non_null(strstr(examine(8).refusal, "no schema"));
+}
+
+/* K08 */
+static void doctor_sees_what_a_role_was_given(void **state)
+{
+	(void)state;
+	store_close(fixture_fresh());
+	assert_true(fixture_exec("drop role if exists hasty"));
+	assert_true(fixture_exec("create role hasty superuser login"));
+	assert_true(fixture_exec("alter role hasty set synchronous_commit = off"));
+	assert_int_equal(examine(8).refused, 0);
+	struct findings findings = examine_store(
+	    fixture_store(fixture_url("hasty", fixture_port(), ""), 8, 1500));
+	assert_string_equal(findings.refusal, "synchronous_commit=off");
+	assert_true(fixture_exec("drop role hasty"));
+}
+
+static void doctor_warns_of_clocks_that_differ(void **state)
+{
+	static const struct {
+		int64_t ahead_us;
+		const char *warning;
+	} cases[] = {{-5000000, "s ahead"}, {5000000, "s behind"}, {0, ""}};
+	(void)state;
+	store_close(fixture_fresh());
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct env_virtual env;
+		struct store *store = NULL;
+		struct ibid_err err;
+		env_virtual_init(&env, env_wall_us(env_system()) + cases[i].ahead_us, 1);
+		struct store_options options = {
+		    .url = fixture_own_url(), .connections = 2, .busy_ms = 1500, .env = &env.env};
+		assert_int_equal(store_postgres_open(&options, &store, &err), IBID_OK);
+		struct findings findings = examine_store(store);
+		assert_int_equal(findings.refused, 0);
+		assert_int_equal(findings.warned, cases[i].ahead_us != 0);
+		assert_non_null(strstr(findings.warning, cases[i].warning));
+	}
+}
+
+static void doctor_warns_of_transaction_ids_that_are_not_frozen(void **state)
+{
+	static const char burn[] = "do $$ begin for i in 1..115000 loop\n"
+	                           "begin perform pg_logical_emit_message(true, '', '');\n"
+	                           "exception when others then raise; end; end loop; end $$";
+	(void)state;
+	store_close(fixture_fresh());
+	/* The lowest limit that the server takes. */
+	assert_true(fixture_exec("alter table ibid.command set (autovacuum_freeze_max_age = 100000)"));
+	assert_int_equal(examine(8).warned, 0);
+	/* While this one looks, no vacuum can freeze what it sees. */
+	PGconn *link = fixture_connect(fixture_own_url());
+	PQclear(PQexec(link, "begin isolation level repeatable read; select from ibid.command"));
+	assert_true(fixture_exec(burn));
+	struct findings findings = examine(8);
+	assert_int_equal(findings.warned, 1);
+	assert_non_null(strstr(findings.warning, "table ibid.command holds transaction ids"));
+	PQfinish(link);
+	assert_true(fixture_exec("vacuum (freeze) ibid.command"));
+	assert_int_equal(examine(8).warned, 0);
+}
+
+/* Those of partitions come and go with their table's. Nothing can be asked without
+ * schema_version. */
+static void doctor_knows_every_index_of_the_schema(void **state)
+{
+	static const char indexes[] = "from pg_class as c where relkind in ('i', 'I')\n"
+	                              "and not relispartition and relname <> 'schema_version_pkey'\n"
+	                              "and relnamespace = 'ibid'::regnamespace";
+	char sql[512];
+	(void)state;
+	store_close(fixture_fresh());
+	snprintf(sql, sizeof sql, "select count(*) %s", indexes);
+	int64_t count = fixture_number(sql);
+	snprintf(sql, sizeof sql,
+	         "update pg_index set indisvalid = false where indexrelid in (select oid %s)", indexes);
+	assert_true(fixture_exec(sql));
+	assert_int_equal(examine(8).refused, count);
+}
+
+static void doctor_warns_of_named_statements_behind_a_pool(void **state)
+{
+	struct bouncer bouncer;
+	(void)state;
+	store_close(fixture_fresh());
+	if (!bouncer_start(&bouncer))
+		skip();
+	struct findings named = examine_store(
+	    fixture_store(fixture_url("postgres", bouncer.port, ""), 1, 1500));
+	struct findings unnamed = examine_store(
+	    fixture_store(fixture_url("postgres", bouncer.port, "?statements=unnamed"), 1, 1500));
+	bouncer_stop(&bouncer);
+	assert_string_equal(named.warning, "a pooling proxy stands before the server");
+	assert_int_equal(unnamed.warned + unnamed.refused, 0);
 }
 
 static void a_database_that_is_not_in_utf8_is_refused(void **state)
@@ -1512,7 +1664,14 @@ int main(void)
 	    cmocka_unit_test(processes_that_migrate_at_once_do_it_once),
 	    cmocka_unit_test(many_claims_share_two_connections_of_a_transaction_pool),
 	    cmocka_unit_test(named_statements_behind_a_transaction_pool_are_explained),
+	    cmocka_unit_test(what_a_failed_build_left_behind_is_no_valid_index),
+	    cmocka_unit_test(constraints_and_expressions_are_described_and_the_search_path_decides),
 	    cmocka_unit_test(doctor_refuses_what_would_lose_commits),
+	    cmocka_unit_test(doctor_sees_what_a_role_was_given),
+	    cmocka_unit_test(doctor_warns_of_clocks_that_differ),
+	    cmocka_unit_test(doctor_warns_of_transaction_ids_that_are_not_frozen),
+	    cmocka_unit_test(doctor_knows_every_index_of_the_schema),
+	    cmocka_unit_test(doctor_warns_of_named_statements_behind_a_pool),
 	    cmocka_unit_test(a_database_that_is_not_in_utf8_is_refused),
 	    cmocka_unit_test(an_error_points_at_its_line_and_quotes_no_value),
 	    cmocka_unit_test(an_exclusion_violation_is_a_duplicate_of_its_constraint),

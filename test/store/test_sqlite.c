@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_sqlite.c -- the suite on SQLite, and what only SQLite has to prove: files that can't be
  * opened, disks that fail or fill up, commits of unknown outcome, processes that share a file. */
+#include "store/sqlite/lite.h"
 #include "store/sqlite/sql.h"
 #include "store/suite.h"
 #include "support/disk.h"
@@ -1392,6 +1393,107 @@ static void names_of_states_are_read_back(void **state)
 
 #define BAD_DISK(name) cmocka_unit_test_teardown(name, good_disk)
 
+/* ---- Doctor --------------------------------------------------------------------------------- */
+
+struct doctored {
+	unsigned refused;
+	char refusal[256], warnings[1024];
+};
+
+static void note_finding(void *user, enum finding_level level, const char *what, const char *advice)
+{
+	struct doctored *found = user;
+	assert_true(level == FINDING_OK || *advice);
+	found->refused += level == FINDING_REFUSE;
+	if (level == FINDING_REFUSE)
+		snprintf(found->refusal, sizeof found->refusal, "%s", what);
+	if (level == FINDING_WARN)
+		strncat(found->warnings, what, sizeof found->warnings - strlen(found->warnings) - 1);
+}
+
+static struct doctored examine(struct store *store)
+{
+	struct doctored found = {0};
+	struct ibid_err err;
+	if (store->ops->doctor(store, note_finding, &found, &err))
+		fail_msg("%s", err.text);
+	return found;
+}
+
+static void raw(const char *text)
+{
+	sqlite3 *db = open_raw();
+	assert_int_equal(sqlite3_exec(db, text, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
+static void doctor_misses_every_index_and_trigger_of_the_schema(void **state)
+{
+	char drop[1024] = "", line[160];
+	sqlite3_stmt *stmt;
+	unsigned objects = 0;
+	(void)state;
+	store_close(ready());
+	sqlite3 *db = open_raw();
+	assert_int_equal(sqlite3_prepare_v2(db,
+	                                    "select type, name from sqlite_schema where name like\n"
+	                                    "'ibid\\_%' escape '\\' and sql is not null\n"
+	                                    "and type in ('index', 'trigger')",
+	                                    -1, &stmt, NULL),
+	                 SQLITE_OK);
+	for (; sqlite3_step(stmt) == SQLITE_ROW; objects++) {
+		snprintf(line, sizeof line, "drop %s %s;", sqlite3_column_text(stmt, 0),
+		         sqlite3_column_text(stmt, 1));
+		strncat(drop, line, sizeof drop - strlen(drop) - 1);
+	}
+	sqlite3_finalize(stmt);
+	sqlite3_close(db);
+	struct store *store = again();
+	assert_int_equal(examine(store).refused, 0);
+	store_close(store);
+	raw(drop);
+	store = again();
+	struct doctored found = examine(store);
+	assert_int_equal(found.refused, objects);
+	assert_non_null(strstr(found.refusal, "is missing"));
+	store_close(store);
+}
+
+static void doctor_warns_of_a_long_wal(void **state)
+{
+	char wal[160];
+	(void)state;
+	struct store *store = ready();
+	snprintf(wal, sizeof wal, "%s-wal", path);
+	assert_null(strstr(examine(store).warnings, "WAL"));
+	/* Zeros behind the last frame are no frames. */
+	assert_int_equal(truncate(wal, 66 << 20), 0);
+	assert_non_null(strstr(examine(store).warnings, "WAL file 66 MiB"));
+	store_close(store);
+}
+
+static void doctor_warns_of_a_library_that_can_damage_the_file(void **state)
+{
+	(void)state;
+	struct store *store = ready();
+	bool old = sqlite3_libversion_number() < 3051003;
+	assert_int_equal(strstr(examine(store).warnings, "SQLite library") != NULL, old);
+	store_close(store);
+}
+
+/* Nobody can mount one here: the numbers are those of statfs(2). */
+static void network_file_systems_are_known(void **state)
+{
+	(void)state;
+	assert_string_equal(lite_network_name(0x6969), "NFS");
+	assert_string_equal(lite_network_name(0xff534d42), "CIFS");
+	assert_string_equal(lite_network_name(0xffffffffff534d42), "CIFS"); /* a long with its sign */
+	assert_string_equal(lite_network_name(0xfe534d42), "SMB");
+	assert_null(lite_network_name(0xef53));     /* ext4 */
+	assert_null(lite_network_name(0x58465342)); /* XFS */
+	assert_null(lite_network_name(0x01021994)); /* tmpfs */
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
@@ -1428,6 +1530,10 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(process_that_dies_inside_a_transaction_leaves_the_identity_free),
 	    cmocka_unit_test(another_process_that_holds_the_file_is_waited_for_and_then_busy),
 	    cmocka_unit_test(completed_command_is_answered_while_the_writer_is_held),
+	    cmocka_unit_test(doctor_misses_every_index_and_trigger_of_the_schema),
+	    cmocka_unit_test(doctor_warns_of_a_long_wal),
+	    cmocka_unit_test(doctor_warns_of_a_library_that_can_damage_the_file),
+	    cmocka_unit_test(network_file_systems_are_known),
 	    cmocka_unit_test(wal_is_moved_into_the_file_and_gone_after_closing),
 	    cmocka_unit_test(unprepared_file_says_that_it_has_no_schema),
 	    cmocka_unit_test(trace_tells_every_verb_and_its_code),

@@ -9,6 +9,12 @@
 
 enum { SKEW_US_MAX = 1000000, SERVER_MAJOR_LEAST = 14 };
 
+/* Autovacuum starts at its limit: older ids mean that it can't keep up. From the second age on the
+ * server drops everything else to freeze (vacuum_failsafe_age), and stops writes 400 million later.
+ */
+static const char freeze_percent[] = "110";
+enum { FREEZE_AGE_MAX = 1600000000 };
+
 enum doctor_column {
 	DOCTOR_VERSION,
 	DOCTOR_SYNCHRONOUS,
@@ -17,12 +23,14 @@ enum doctor_column {
 	DOCTOR_RECOVERY,
 	DOCTOR_CONNECTIONS,
 	DOCTOR_CLOCK,
-	DOCTOR_ENCODING
+	DOCTOR_ENCODING,
+	DOCTOR_BACKEND
 };
 
 struct patient {
 	struct pg_store *store;
 	const PGresult *facts;
+	int backend;                 /* as the connection was told */
 	int64_t before_us, after_us; /* around the trip that read the server's clock */
 	finding_fn *fn;
 	void *user;
@@ -87,6 +95,16 @@ static void check_connections(const struct patient *p)
 	     "one process could take them all: lower connections, or raise max_connections");
 }
 
+/* A proxy that shares servers among clients makes up the process number that it tells them. */
+static void check_pooler(const struct patient *p)
+{
+	bool pooled = p->backend != (int)pg_cell_int(p->facts, 0, DOCTOR_BACKEND);
+	tell(p, pooled && !p->store->unnamed, FINDING_WARN,
+	     pooled ? "a pooling proxy stands before the server" : "no proxy stands before the server",
+	     "where it pools transactions, add statements=unnamed to the URL: a statement prepared on "
+	     "one server is not known to the next");
+}
+
 static void check_clock(const struct patient *p)
 {
 	char what[96];
@@ -117,6 +135,27 @@ static enum ibid_code check_indexes(const struct patient *p, struct ibid_err *er
 	return code;
 }
 
+static enum ibid_code check_freezing(const struct patient *p, struct ibid_err *err)
+{
+	const char *values[] = {freeze_percent};
+	struct pg_call call = PG_CALL(DOCTOR_FREEZE, .values = values);
+	enum ibid_code code = pg_pool_query(p->store, &call, 1, err);
+	int count = code ? 0 : PQntuples(call.result);
+	for (int i = 0; i < count; i++) {
+		char what[192];
+		int64_t age = pg_cell_int(call.result, i, 1);
+		snprintf(what, sizeof what, "%s holds transaction ids that are %" PRId64 " old",
+		         PQgetvalue(call.result, i, 0), age);
+		p->fn(p->user, age > FREEZE_AGE_MAX ? FINDING_REFUSE : FINDING_WARN, what,
+		      "at two billion the server stops all writes: run vacuum (freeze), and end what holds "
+		      "it back (long transactions, prepared ones, replication slots)");
+	}
+	if (code == IBID_OK && count == 0)
+		p->fn(p->user, FINDING_OK, "old transaction ids are frozen in time", "");
+	pg_release(&call, 1);
+	return code;
+}
+
 static enum ibid_code check_schema(const struct patient *p, struct ibid_err *err)
 {
 	char what[64];
@@ -130,26 +169,30 @@ static enum ibid_code check_schema(const struct patient *p, struct ibid_err *err
 		return code;
 	snprintf(what, sizeof what, "schema %d", version);
 	p->fn(p->user, FINDING_OK, what, "");
-	return check_indexes(p, err);
+	code = check_indexes(p, err);
+	return code ? code : check_freezing(p, err);
 }
 
 enum ibid_code pg_doctor(struct store *base, finding_fn *fn, void *user, struct ibid_err *err)
 {
 	struct pg_call call = PG_CALL(DOCTOR);
 	struct patient p = {.store = pg_store_of(base), .fn = fn, .user = user};
+	struct pg_conn *conn = NULL;
 	p.before_us = env_wall_us(p.store->env);
-	enum ibid_code code = pg_pool_query(p.store, &call, 1, err);
+	enum ibid_code code = pg_pool_trip(p.store, &call, 1, &conn, err);
 	p.after_us = env_wall_us(p.store->env);
 	if (code)
-		goto out;
+		return code;
+	p.backend = PQbackendPID(conn->link);
+	pg_pool_give(p.store, conn);
 	p.facts = call.result;
 	check_server(&p);
 	check_durability(&p);
 	check_connections(&p);
+	check_pooler(&p);
 	check_clock(&p);
 	if (check_encoding(&p)) /* in another one there is no schema of ours to look at */
 		code = check_schema(&p, err);
-out:
 	pg_release(&call, 1);
 	return code;
 }

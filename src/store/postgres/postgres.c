@@ -21,6 +21,7 @@ static const struct store_ops postgres_ops = {
     .check_schema = pg_check_schema,
     .apply_schema = pg_apply_schema,
     .check_decimal_column = pg_check_decimal_column,
+    .describe_index = pg_describe_index,
     .put_contract = pg_put_contract,
     .get_contract = pg_get_contract,
     .make_script = pg_make_script,

@@ -51,6 +51,7 @@
 	X(CONTRACT_PUT, contract_put, 6)                                                               \
 	X(CONTRACT_GET, contract_get, 3)                                                               \
 	X(DECIMAL_COLUMN, decimal_column, 1)                                                           \
+	X(INDEX_DESCRIBE, index_describe, 1)                                                           \
 	X(SCHEMA_LOCK, schema_lock, 0)                                                                 \
 	X(SCHEMA_EXISTS, schema_exists, 0)                                                             \
 	X(SCHEMA_VERSION, schema_version, 0)                                                           \
@@ -59,6 +60,7 @@
 	X(SCHEMA_FILE_GUARD, schema_file_guard, 1)                                                     \
 	X(SCHEMA_FILE_PUT, schema_file_put, 3)                                                         \
 	X(DOCTOR, doctor, 0)                                                                           \
+	X(DOCTOR_FREEZE, doctor_freeze, 1)                                                             \
 	X(DOCTOR_INDEXES, doctor_indexes, 0)
 
 enum pg_statement_name {
@@ -354,6 +356,8 @@ enum ibid_code pg_check_schema(struct store *store, int *ret_version, struct ibi
 enum ibid_code pg_apply_schema(struct store *store, const struct schema_file *file,
                                enum schema_state *ret, struct ibid_err *err);
 enum ibid_code pg_check_decimal_column(struct store *store, const char *name, struct ibid_err *err);
+enum ibid_code pg_describe_index(struct store *store, struct arena *arena, const char *name,
+                                 struct index_row *ret, struct ibid_err *err);
 
 /* contract.c */
 enum ibid_code pg_put_contract(struct store *store, const struct contract_row *contract,

@@ -298,3 +298,28 @@ enum ibid_code pg_check_decimal_column(struct store *base, const char *name, str
 	pg_release(&call, 1);
 	return code;
 }
+
+enum ibid_code pg_describe_index(struct store *base, struct arena *arena, const char *name,
+                                 struct index_row *ret, struct ibid_err *err)
+{
+	const char *values[] = {name};
+	struct pg_call call = PG_CALL(INDEX_DESCRIBE, .values = values);
+	enum ibid_code code = pg_pool_query(pg_store_of(base), &call, 1, err);
+	if (!code && !PQntuples(call.result))
+		code = err_set(err, IBID_NOT_FOUND, "there is no index or constraint %s", name);
+	if (!code) {
+		struct index_row row = {
+		    .table = pg_cell_text(arena, call.result, 0, 0),
+		    .columns = pg_cell_text(arena, call.result, 0, 1),
+		    .unique = pg_cell_bool(call.result, 0, 2),
+		    .valid = pg_cell_bool(call.result, 0, 3),
+		    .partial = pg_cell_bool(call.result, 0, 4),
+		};
+		if (arena->failed)
+			code = err_set(err, IBID_NOMEM, "out of memory");
+		else
+			*ret = row;
+	}
+	pg_release(&call, 1);
+	return code;
+}

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 
 enum { VERSION_SAFE = 3051003, MIB = 1 << 20, FREE_MIB_MIN = 512, WAL_MIB_MAX = 64 };
@@ -83,6 +84,25 @@ static enum ibid_code settings(const struct visit *visit, struct ibid_err *err)
 	return IBID_OK;
 }
 
+/* Called only where the schema fits. */
+static enum ibid_code missing(const struct visit *visit, struct ibid_err *err)
+{
+	struct arena arena = {0};
+	struct lite_run run;
+	bool any = false;
+	enum ibid_code code = lite_start(visit->conn, LITE_doctor_missing, &run, err);
+	for (; lite_row(&run, &code, err); any = true) {
+		const char *type = lite_read_text(&run, &arena), *name = lite_read_text(&run, &arena);
+		tell(visit, FINDING_REFUSE, "create it again as ibid's migrations do", "%s %s is missing",
+		     type ? type : "", name ? name : "");
+	}
+	lite_end(&run);
+	arena_release(&arena);
+	if (!code && !any)
+		tell(visit, FINDING_OK, "", "all indexes and triggers are there");
+	return code;
+}
+
 static enum ibid_code schema(const struct visit *visit, struct ibid_err *err)
 {
 	int version = 0;
@@ -93,7 +113,7 @@ static enum ibid_code schema(const struct visit *visit, struct ibid_err *err)
 	tell(visit, fits ? FINDING_OK : FINDING_REFUSE,
 	     version > STORE_SCHEMA ? "upgrade ibid" : "run ibid init",
 	     "schema %d, this ibid writes %d", version, STORE_SCHEMA);
-	return IBID_OK;
+	return fits ? missing(visit, err) : IBID_OK;
 }
 
 static enum ibid_code damage(const struct visit *visit, struct ibid_err *err)
@@ -122,6 +142,36 @@ static enum ibid_code disk(const struct visit *visit, struct ibid_err *err)
 	return IBID_OK;
 }
 
+const char *lite_network_name(uint64_t magic)
+{
+	static const struct {
+		uint32_t magic;
+		const char *name;
+	} known[] = {
+	    {0x6969, "NFS"},     {0x517b, "SMB"},        {0xfe534d42, "SMB"},   {0xff534d42, "CIFS"},
+	    {0x564c, "NCP"},     {0x73757245, "Coda"},   {0x5346414f, "AFS"},   {0x6b414653, "AFS"},
+	    {0x1021997, "9P"},   {0xc36400, "Ceph"},     {0xbd00bd0, "Lustre"}, {0x7461636f, "OCFS2"},
+	    {0x1161970, "GFS2"}, {0x19830326, "BeeGFS"}, {0x47504653, "GPFS"},
+	};
+	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+		if (known[i].magic == (uint32_t)magic)
+			return known[i].name;
+	return NULL;
+}
+
+static enum ibid_code file_system(const struct visit *visit, struct ibid_err *err)
+{
+	struct statfs info;
+	if (statfs(visit->store->path, &info) != 0)
+		return err_set(err, IBID_IO, "%s: its file system can't be asked", visit->store->path);
+	const char *network = lite_network_name((uint64_t)info.f_type);
+	tell(visit, network ? FINDING_WARN : FINDING_OK,
+	     "put the file on a local disk: WAL mode needs memory that all processes share, and locks "
+	     "over a network are not to be trusted; for several machines use PostgreSQL",
+	     "the file system is %s", network ? network : "local");
+	return IBID_OK;
+}
+
 static enum ibid_code wal_size(const struct visit *visit, struct ibid_err *err)
 {
 	char path[4096];
@@ -141,7 +191,7 @@ enum ibid_code lite_doctor(struct store *base, finding_fn *fn, void *user, struc
 {
 	/* A connection learns of another's journal mode when it reads: schema comes first. */
 	static enum ibid_code (*const checks[])(const struct visit *, struct ibid_err *) = {
-	    library, schema, journal_mode, settings, damage, disk, wal_size,
+	    library, schema, journal_mode, settings, damage, disk, file_system, wal_size,
 	};
 	struct visit visit = {.store = lite_of(base), .fn = fn, .user = user};
 	enum ibid_code code = lite_reader_take(visit.store, &visit.conn, err);

@@ -141,6 +141,8 @@ enum ibid_code lite_check_schema(struct store *, int *ret_version, struct ibid_e
 enum ibid_code lite_apply_schema(struct store *, const struct schema_file *, enum schema_state *ret,
                                  struct ibid_err *);
 enum ibid_code lite_check_decimal_column(struct store *, const char *name, struct ibid_err *);
+enum ibid_code lite_describe_index(struct store *, struct arena *, const char *name,
+                                   struct index_row *ret, struct ibid_err *);
 IBID_CHECK enum ibid_code lite_schema_version(struct lite_conn *conn, int *ret,
                                               struct ibid_err *err);
 IBID_CHECK enum ibid_code lite_use_wal(struct lite_store *store, struct ibid_err *err);
@@ -205,6 +207,8 @@ enum ibid_code lite_list_exceptions(struct store *, struct arena *, const struct
                                     struct ibid_err *);
 
 /* doctor.c */
+/* The network file system that statfs calls `magic`; NULL: none that is known. */
+const char *lite_network_name(uint64_t magic);
 enum ibid_code lite_doctor(struct store *, finding_fn *, void *user, struct ibid_err *);
 
 /* ---- Reading many rows: rows.c -------------------------------------------------------------- */

@@ -284,3 +284,40 @@ enum ibid_code lite_check_decimal_column(struct store *base, const char *name, s
 	lite_reader_give(store, conn);
 	return code;
 }
+
+static enum ibid_code describe_index(struct lite_conn *conn, struct arena *arena, const char *name,
+                                     struct index_row *ret, struct ibid_err *err)
+{
+	struct lite_run run;
+	struct index_row row = {.valid = true};
+	enum ibid_code code = lite_start(conn, LITE_index_describe, &run, err);
+	lite_bind_text(&run, name);
+	bool found = lite_row(&run, &code, err);
+	if (found) {
+		row.table = lite_read_text(&run, arena);
+		row.columns = lite_read_text(&run, arena);
+		row.unique = lite_read_int(&run);
+		row.partial = lite_read_int(&run);
+	}
+	lite_end(&run);
+	if (!code && arena->failed)
+		code = err_set(err, IBID_NOMEM, "out of memory");
+	if (!code && !found)
+		code = err_set(err, IBID_NOT_FOUND, "there is no index %s", name);
+	if (!code)
+		*ret = row;
+	return code;
+}
+
+enum ibid_code lite_describe_index(struct store *base, struct arena *arena, const char *name,
+                                   struct index_row *ret, struct ibid_err *err)
+{
+	struct lite_store *store = lite_of(base);
+	struct lite_conn *conn;
+	enum ibid_code code = lite_reader_take(store, &conn, err);
+	if (code)
+		return code;
+	code = describe_index(conn, arena, name, ret, err);
+	lite_reader_give(store, conn);
+	return code;
+}

@@ -26,6 +26,7 @@ static const struct store_ops ops = {
     .check_schema = lite_check_schema,
     .apply_schema = lite_apply_schema,
     .check_decimal_column = lite_check_decimal_column,
+    .describe_index = lite_describe_index,
     .put_contract = lite_put_contract,
     .get_contract = lite_get_contract,
     .make_script = lite_make_script,
