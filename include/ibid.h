@@ -64,7 +64,8 @@ extern "C" {
 	X(IBID_DUPLICATE, "duplicate", "a declared business uniqueness was hit")                       \
 	X(IBID_RETRY, "retry", "deadlock or serialization failure; the transaction was rolled back")   \
 	X(IBID_MISUSE, "misuse", "the call breaks the rules of this header")                           \
-	X(IBID_INTERNAL, "internal", "a defect in ibid; please report it")
+	X(IBID_INTERNAL, "internal", "a defect in ibid; please report it")                             \
+	X(IBID_FENCED, "fenced", "the lease is lost: somebody else has the command; nothing was done")
 
 enum ibid_code {
 #define IBID_CODE_ENUM(symbol, name, meaning) symbol,
