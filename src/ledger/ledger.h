@@ -17,6 +17,9 @@ struct operation {
 	struct script **finds; /* one per contract->uniques; NULL entries: no `find` */
 	ibid_handler *handler; /* NULL until registered */
 	void *user;
+	struct script *query;   /* of a staged contract that recovers by one; else NULL */
+	ibid_inquirer *inquire; /* NULL until registered */
+	void *inquire_user;
 };
 
 /* A contract version that rows refer to and the directory no longer holds. */
@@ -53,6 +56,13 @@ IBID_CHECK enum ibid_code ledger_contract(struct ledger *ledger, const char *nam
 IBID_CHECK enum ibid_code ledger_keep_contracts(struct store *store,
                                                 const struct contracts *contracts, struct env *env,
                                                 struct ibid_err *err);
+
+/* See ibid_stage and ibid_recover. */
+IBID_CHECK enum ibid_code ledger_stage(struct ledger *ledger, const struct ibid_command *command,
+                                       struct ibid_staged **ret_staged, struct ibid_result **ret,
+                                       struct ibid_err *err);
+IBID_CHECK enum ibid_code ledger_recover(struct ledger *ledger, const struct ibid_recovery *options,
+                                         size_t *ret_count, struct ibid_err *err);
 
 /* See ibid_submit. */
 IBID_CHECK enum ibid_code ledger_submit(struct ledger *ledger, const struct ibid_command *command,
