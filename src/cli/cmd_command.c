@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIMIT_DEFAULT = 50, LIMIT_MAX = 1000, EVENTS_MAX = 10000, STATE_MAX = 32 };
+enum { LIMIT_DEFAULT = 50, EVENTS_MAX = 10000, STATE_MAX = 32 };
 
 /* One command and what belongs to it. */
 struct dossier {
@@ -77,6 +77,20 @@ static const char *reason_text(struct arena *arena, const struct command_row *ro
 	return arena_printf(arena, "%s: %s", row->reason, row->text);
 }
 
+/* What a command that has no outcome waits for (B11). */
+static const char *awaited(struct arena *arena, const struct command_row *row)
+{
+	if (row->state == COMMAND_UNKNOWN)
+		return "a person: nobody knows whether it was done";
+	if (row->state != COMMAND_IN_PROGRESS)
+		return NULL;
+	if (row->stale)
+		return "recovery: its worker went silent; see `ibid command recover`";
+	if (!row->lease_until_us)
+		return "its worker: locked, because its lease has no end";
+	return arena_printf(arena, "its worker, until %s", time_text(arena, row->lease_until_us));
+}
+
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
 static void row_json(struct str *out, struct arena *arena, const struct command_row *row)
@@ -103,6 +117,9 @@ static void row_json(struct str *out, struct arena *arena, const struct command_
 	obj_text(out, "created_at", time_text(arena, row->created_us));
 	obj_text(out, "finished_at", time_text(arena, row->finished_us));
 	obj_text(out, "expires_at", time_text(arena, row->expires_us));
+	obj_raw(out, "lease_token", number_text(arena, row->lease_token));
+	obj_text(out, "lease_until", time_text(arena, row->lease_until_us));
+	obj_text(out, "awaits", awaited(arena, row));
 }
 
 static void event_json(struct str *out, struct arena *arena, const struct event_row *event)
@@ -189,6 +206,9 @@ static void print_row(struct arena *arena, const struct command_row *row)
 	out_textf("%-12s ", "state");
 	out_painted(paint_of_word(state), state);
 	out_textf("%s\n", row->linked ? ", linked to what was there" : "");
+	field_print("awaits", awaited(arena, row));
+	field_print("lease", time_text(arena, row->lease_until_us));
+	field_print("token", number_text(arena, row->lease_token));
 	field_print("status", number_text(arena, row->status));
 	field_print("reason", reason_text(arena, row));
 	field_print("resource", resource_text(arena, row->resource_type, row->resource_id));
@@ -382,18 +402,6 @@ static bool read_state(const char *given, int *ret)
 	return true;
 }
 
-static bool read_limit(const char *given, size_t *ret)
-{
-	size_t limit = 0;
-	for (const char *c = given; *c; c++) {
-		if (*c < '0' || *c > '9' || limit > LIMIT_MAX)
-			return false;
-		limit = 10 * limit + (size_t)(*c - '0');
-	}
-	*ret = limit;
-	return limit >= 1 && limit <= LIMIT_MAX;
-}
-
 /* CLI_OK, or CLI_USAGE after telling. */
 static int read_filter(const struct args *args, struct command_filter *ret, struct uuid *after)
 {
@@ -407,7 +415,7 @@ static int read_filter(const struct args *args, struct command_filter *ret, stru
 	};
 	if (values[OPT_STATE] && !read_state(values[OPT_STATE], &ret->state))
 		return usage_error(args->command, "--state is one of %s", option_specs[OPT_STATE].meaning);
-	if (values[OPT_LIMIT] && !read_limit(values[OPT_LIMIT], &ret->limit))
+	if (values[OPT_LIMIT] && !limit_read(values[OPT_LIMIT], &ret->limit))
 		return usage_error(args->command, "--limit is a number from 1 to %d", LIMIT_MAX);
 	if (values[OPT_AFTER]) {
 		if (!uuid_read(values[OPT_AFTER], after))

@@ -67,6 +67,18 @@ enum ibid_code load_contracts(const char *dir, struct contracts **ret, struct ib
 	return code;
 }
 
+bool limit_read(const char *given, size_t *ret)
+{
+	size_t limit = 0;
+	for (const char *c = given; *c; c++) {
+		if (*c < '0' || *c > '9' || limit > LIMIT_MAX)
+			return false;
+		limit = 10 * limit + (size_t)(*c - '0');
+	}
+	*ret = limit;
+	return limit >= 1 && limit <= LIMIT_MAX;
+}
+
 const char *dir_of(const struct args *args)
 {
 	const char *dir = args->operand_count ? args->operands[0] : args->values[OPT_CONTRACTS];

@@ -195,6 +195,7 @@ enum paint paint_of_word(const char *word)
 	    {"rejected", PAINT_BAD},   {"REJECTED", PAINT_BAD},     {"conflict", PAINT_BAD},
 	    {"failed", PAINT_BAD},     {"FAILED", PAINT_BAD},       {"unknown", PAINT_BAD},
 	    {"UNKNOWN", PAINT_BAD},    {"expired", PAINT_BAD},      {"refuse", PAINT_BAD},
+	    {"left", PAINT_BAD},       {"stale", PAINT_WARN},
 	};
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		if (strcmp(word, words[i].word) == 0)
