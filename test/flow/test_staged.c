@@ -412,6 +412,36 @@ static void a_renewed_lease_is_not_stale(void **state) /* B06 */
 	ibid_staged_free(staged);
 }
 
+static void renew_after_the_list(void *user, const char *verb, bool after, enum ibid_code code)
+{
+	struct ibid_staged **staged = user;
+	assert_int_equal(code, IBID_OK);
+	if (!after || strcmp(verb, "list_stale") != 0 || !*staged)
+		return;
+	assert_int_equal(ibid_staged_renew(*staged, NULL), IBID_OK);
+	*staged = NULL;
+}
+
+static struct store *wrap_trace(void *user, struct store *store)
+{
+	return store_trace_wrap(store, renew_after_the_list, user);
+}
+
+static void a_lease_renewed_while_recovery_looks_is_not_taken(void **state) /* B06 */
+{
+	(void)state;
+	struct ibid_staged *staged = stage(ibid, "charge", "k-1"), *renewed = staged;
+	struct api_seams seams = {.wrap = wrap_trace, .user = &renewed};
+	struct ibid *other = bed_ibid(&bed, &seams);
+	end_leases();
+	struct told told = recover(other, false);
+	assert_null(renewed);
+	assert_int_equal(told.ended + told.left, 0);
+	expect_finish(staged, conclude, "executed 201");
+	ibid_staged_free(staged);
+	ibid_close(other);
+}
+
 static void a_lease_without_an_end_is_locked_and_never_taken(void **state) /* B06 */
 {
 	(void)state;
@@ -806,6 +836,7 @@ int main(int argc, char **argv)
 	    TEST(wrong_calls_are_refused_and_leave_nothing),
 	    TEST(a_lease_ends_by_the_clock_and_is_renewed),
 	    TEST(a_renewed_lease_is_not_stale),
+	    TEST(a_lease_renewed_while_recovery_looks_is_not_taken),
 	    TEST(a_lease_without_an_end_is_locked_and_never_taken),
 	    TEST(a_fenced_worker_finishes_late_and_changes_nothing),
 	    TEST(the_recovery_script_looks_at_business_state),
