@@ -192,6 +192,13 @@ void ledger_close(struct ledger *ledger)
 	free(ledger);
 }
 
+enum ibid_code ledger_check_process(const struct ledger *ledger, struct ibid_err *err)
+{
+	if (ledger->pid == getpid())
+		return IBID_OK;
+	return err_set(err, IBID_MISUSE, "opened before a fork: open ibid in each process of its own");
+}
+
 struct operation *ledger_operation(const struct ledger *ledger, const char *name)
 {
 	for (size_t i = 0; i < ledger->operation_count; i++) {

@@ -45,6 +45,9 @@ IBID_CHECK enum ibid_code ledger_open(struct store *store, struct contracts *con
                                       struct ledger **ret, struct ibid_err *err);
 void ledger_close(struct ledger *ledger); /* takes NULL */
 
+/* IBID_MISUSE in a process that did not open it. */
+IBID_CHECK enum ibid_code ledger_check_process(const struct ledger *ledger, struct ibid_err *err);
+
 struct operation *ledger_operation(const struct ledger *ledger, const char *name);
 
 /* The contract `name` at `version`: from the directory or, for an older one, from the store. */

@@ -204,7 +204,9 @@ enum ibid_code ledger_recover(struct ledger *ledger, const struct ibid_recovery 
 	struct command_row *rows = NULL;
 	size_t row_count = 0, count = 0;
 	struct store *store = ledger->store;
-	enum ibid_code code = store->ops->list_stale(store, &arena, &filter, &rows, &row_count, err);
+	enum ibid_code code = ledger_check_process(ledger, err);
+	if (!code)
+		code = store->ops->list_stale(store, &arena, &filter, &rows, &row_count, err);
 	for (size_t i = 0; !code && i < row_count; i++)
 		code = recover_one(ledger, &recovery, &rows[i], &count, err);
 	if (!code)

@@ -66,8 +66,12 @@ enum ibid_code ibid_staged_renew(struct ibid_staged *staged, struct ibid_err *er
 	struct ibid_err spare;
 	const struct submission *sub = &staged->sub;
 	struct store *store = sub->ledger->store;
-	return store->ops->renew_lease(store, sub->identity.tenant, &sub->id, sub->token,
-	                               sub->contract->staged.lease_us, err_or(err, &spare));
+	err = err_or(err, &spare);
+	enum ibid_code code = ledger_check_process(sub->ledger, err);
+	if (!code)
+		code = store->ops->renew_lease(store, sub->identity.tenant, &sub->id, sub->token,
+		                               sub->contract->staged.lease_us, err);
+	return code;
 }
 
 enum ibid_code ibid_staged_finish(struct ibid_staged *staged, ibid_handler *handler, void *user,
@@ -75,6 +79,9 @@ enum ibid_code ibid_staged_finish(struct ibid_staged *staged, ibid_handler *hand
 {
 	struct ibid_err spare;
 	struct submission *sub = &staged->sub;
+	err = err_or(err, &spare);
+	if (!handler)
+		return err_set(err, IBID_MISUSE, "a staged command is finished by a handler");
 	sub->errand = ERRAND_FINISH;
 	sub->pending = IBID_OK; /* what an earlier call failed with is over */
 	sub->lost = (struct ibid_err){0};
@@ -82,7 +89,7 @@ enum ibid_code ibid_staged_finish(struct ibid_staged *staged, ibid_handler *hand
 	sub->end.given = false;
 	sub->handler = handler;
 	sub->user = user;
-	return submission_decide(sub, ret, err_or(err, &spare));
+	return submission_decide(sub, ret, err);
 }
 
 static const char *text_or(const char *text, const char *otherwise)

@@ -19,7 +19,6 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
 	PAYLOAD_BYTES_MAX = 4 << 20,
@@ -917,11 +916,11 @@ void submission_release(struct submission *sub)
 enum ibid_code submission_decide(struct submission *sub, struct ibid_result **ret,
                                  struct ibid_err *err)
 {
-	if (sub->ledger->pid != getpid())
-		return err_set(err, IBID_MISUSE,
-		               "opened before a fork: open ibid in each process of its own");
+	enum ibid_code code = ledger_check_process(sub->ledger, err);
+	if (code)
+		return code;
 	sub->result = result_new();
-	enum ibid_code code = sub->result ? run(sub, err) : err_set(err, IBID_NOMEM, "out of memory");
+	code = sub->result ? run(sub, err) : err_set(err, IBID_NOMEM, "out of memory");
 	if (!code && sub->result->arena.failed)
 		code = err_set(err, IBID_NOMEM, "out of memory");
 	if (!code)

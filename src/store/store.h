@@ -300,7 +300,7 @@ struct store_ops {
 	 * REJECTED and evaluated again), which is replaced by compare-and-set, or NULL for a new one.
 	 * IBID_RETRY when another row is there: the primary key arbitrates (I2). A row IN_PROGRESS,
 	 * with a lease, stages the command; the row that replaces it is compared by its token, too
-	 * (I6). */
+	 * (I6), and is itself IN_PROGRESS only where it takes over a lease that has ended. */
 	enum ibid_code (*put_command)(struct tx *, const struct command_row *,
 	                              const struct command_row *previous, struct ibid_err *);
 

@@ -1082,6 +1082,32 @@ static void ended_lease_is_stale_and_one_without_end_is_locked(void **state) /* 
 	bed->ops->rollback(&got.tx);
 }
 
+/* Replace a row in progress by one under another token. */
+static enum ibid_code take_over(struct bed *bed, const char *key, unsigned n)
+{
+	struct outcome outcome;
+	struct claim got = claim_held(bed, key);
+	struct command_row next = staged(key, n, 8, hour_us);
+	enum ibid_code code = bed->ops->put_command(got.tx, &next, &got.row, &bed->err);
+	return end_with(bed, &got.tx, code, &outcome);
+}
+
+static void lease_is_taken_over_only_when_it_has_ended(void **state) /* B06 I6 */
+{
+	struct bed *bed = bed_of(state);
+	stage(bed, "ended", 1, 7, 1);
+	stage(bed, "running", 2, 7, hour_us);
+	stage(bed, "locked", 3, 7, 0);
+	assert_int_equal(take_over(bed, "ended", 1), IBID_OK);
+	assert_int_equal(take_over(bed, "running", 2), IBID_RETRY);
+	assert_int_equal(take_over(bed, "locked", 3), IBID_RETRY);
+	struct claim got = claim(bed, "ended", 9);
+	assert_int_equal(got.row.lease_token, 8);
+	assert_false(got.row.stale);
+	got = claim(bed, "locked", 9);
+	assert_int_equal(got.row.lease_token, 7);
+}
+
 static void lease_is_renewed_under_its_token_only(void **state) /* B06 I6 */
 {
 	struct bed *bed = bed_of(state);
@@ -1884,6 +1910,7 @@ int suite_run(const char *name, const struct suite_backend *with)
 	    READY(staged_row_is_told_at_once_also_while_its_worker_finishes),
 	    READY(staged_row_is_finished_under_its_token_only),
 	    READY(ended_lease_is_stale_and_one_without_end_is_locked),
+	    READY(lease_is_taken_over_only_when_it_has_ended),
 	    READY(lease_is_renewed_under_its_token_only),
 	    READY(replaced_outcome_takes_its_body_with_it),
 	    READY(completed_command_without_audit_entry_can_not_be_written),

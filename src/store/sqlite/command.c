@@ -176,7 +176,7 @@ enum ibid_code lite_list_stale(struct store *store, struct arena *arena,
 
 /* ---- Writing -------------------------------------------------------------------------------- */
 
-static void bind_row(struct lite_run *run, const struct command_row *row, int64_t lease_until_us)
+static void bind_row(struct lite_run *run, const struct command_row *row, int64_t now_us)
 {
 	lite_bind_text(run, row->identity.tenant);
 	lite_bind_text(run, row->identity.operation);
@@ -201,7 +201,7 @@ static void bind_row(struct lite_run *run, const struct command_row *row, int64_
 	lite_bind_int(run, row->finished_us);
 	lite_bind_int(run, row->expires_us);
 	lite_bind_int_or_null(run, row->lease_token);
-	lite_bind_int_or_null(run, lease_until_us);
+	lite_bind_int_or_null(run, row->lease_us ? now_us + row->lease_us : 0);
 }
 
 static enum ibid_code taken(struct ibid_err *err)
@@ -209,12 +209,12 @@ static enum ibid_code taken(struct ibid_err *err)
 	return err_set(err, IBID_RETRY, "another transaction has written this command"); /* I2 */
 }
 
-static enum ibid_code insert(struct lite_conn *conn, const struct command_row *row,
-                             int64_t lease_until_us, struct ibid_err *err)
+static enum ibid_code insert(struct lite_conn *conn, const struct command_row *row, int64_t now_us,
+                             struct ibid_err *err)
 {
 	struct lite_run run;
 	enum ibid_code code = lite_start(conn, LITE_command_put, &run, err);
-	bind_row(&run, row, lease_until_us);
+	bind_row(&run, row, now_us);
 	if (!code)
 		code = lite_finish(&run, err);
 	if (code && run.rc == SQLITE_CONSTRAINT_PRIMARYKEY)
@@ -223,17 +223,17 @@ static enum ibid_code insert(struct lite_conn *conn, const struct command_row *r
 	return code;
 }
 
-static enum ibid_code replace(struct lite_conn *conn, const struct command_row *row,
-                              int64_t lease_until_us, const struct command_row *previous,
-                              struct ibid_err *err)
+static enum ibid_code replace(struct lite_conn *conn, const struct command_row *row, int64_t now_us,
+                              const struct command_row *previous, struct ibid_err *err)
 {
 	struct lite_run run;
 	enum ibid_code code = lite_start(conn, LITE_command_replace, &run, err);
-	bind_row(&run, row, lease_until_us);
+	bind_row(&run, row, now_us);
 	lite_bind_uuid(&run, &previous->id);
 	lite_bind_text(&run, command_state_name(previous->state));
 	lite_bind_int(&run, previous->attempts);
 	lite_bind_int_or_null(&run, previous->lease_token);
+	lite_bind_int(&run, now_us);
 	if (!code)
 		code = lite_finish(&run, err);
 	if (!code && sqlite3_changes(conn->db) != 1)
@@ -276,9 +276,9 @@ enum ibid_code lite_put_command(struct tx *base, const struct command_row *row,
 	enum ibid_code code = lite_tx_ready(tx, err);
 	if (code)
 		return code;
-	int64_t until_us = lite_lease_until(tx->store, row->lease_us);
-	code = previous ? replace(tx->conn, row, until_us, previous, err)
-	                : insert(tx->conn, row, until_us, err);
+	int64_t now_us = env_wall_us(tx->store->env);
+	code = previous ? replace(tx->conn, row, now_us, previous, err)
+	                : insert(tx->conn, row, now_us, err);
 	if (!code && previous)
 		code = delete_body(tx->conn, previous, err);
 	if (!code && row->body)

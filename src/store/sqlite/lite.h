@@ -182,8 +182,6 @@ IBID_CHECK enum ibid_code lite_find_command(struct lite_conn *conn, struct arena
 /* stage.c */
 enum ibid_code lite_renew_lease(struct store *, const char *tenant, const struct uuid *id,
                                 int64_t token, int64_t lease_us, struct ibid_err *);
-/* When a lease of this length ends that begins now; 0: never. */
-int64_t lite_lease_until(const struct lite_store *store, int64_t lease_us);
 /* Say of a row that was read whether its lease has ended. */
 void lite_mark_stale(const struct lite_store *store, struct command_row *row);
 

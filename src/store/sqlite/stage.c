@@ -3,11 +3,6 @@
  * clock of its own: time is the process's. */
 #include "store/sqlite/lite.h"
 
-int64_t lite_lease_until(const struct lite_store *store, int64_t lease_us)
-{
-	return lease_us ? env_wall_us(store->env) + lease_us : 0;
-}
-
 void lite_mark_stale(const struct lite_store *store, struct command_row *row)
 {
 	row->stale = row->state == COMMAND_IN_PROGRESS && row->lease_until_us &&
@@ -39,6 +34,6 @@ enum ibid_code lite_renew_lease(struct store *base, const char *tenant, const st
 	enum ibid_code code = lite_write_begin(store, lite_wait_us(store), &conn, err);
 	if (code)
 		return code;
-	code = renew(conn, tenant, id, token, lite_lease_until(store, lease_us), err);
+	code = renew(conn, tenant, id, token, env_wall_us(store->env) + lease_us, err);
 	return lite_write_end(store, code, err);
 }
