@@ -293,8 +293,8 @@ IBID_API IBID_CHECK enum ibid_code ibid_staged_renew(struct ibid_staged *staged,
 
 /* End it: `handler` is run in a transaction, as ibid_handler says, and answers (or rejects); row,
  * business change, events and audit entry commit together if the lease is still held. A handler
- * that fails is IBID_FAILED: nothing was recorded, and finish may be called again. Ended already by
- * this worker: the outcome is given back. */
+ * that fails, or an event that is refused, is IBID_FAILED: nothing was recorded, and finish may be
+ * called again. Ended already by this worker: the outcome is given back. */
 IBID_API IBID_CHECK enum ibid_code ibid_staged_finish(struct ibid_staged *staged,
                                                       ibid_handler *handler, void *user,
                                                       struct ibid_result **ret,

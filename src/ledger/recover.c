@@ -34,6 +34,9 @@ enum ibid_code recovery_query(struct submission *sub, struct ibid_work *work, st
 		                    "the recovery script violated the unique index %s", outcome->unique);
 	if (code != IBID_REJECTED)
 		return code;
+	if (strcmp(outcome->reason, "VERSION_CONFLICT") == 0 ||
+	    strcmp(outcome->reason, "EVENT_KEY_USED") == 0) /* the store's words, not the script's */
+		return outcome_fail(work->arena, outcome, "%s", outcome->text);
 	code = work_check_rejection(work->arena, outcome);
 	if (code != IBID_REJECTED || strcmp(outcome->reason, not_done) != 0)
 		return code;

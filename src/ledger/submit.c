@@ -383,6 +383,15 @@ static enum failure_class class_of(enum ibid_code code)
 	return code == IBID_FAILED ? FAILURE_SERVER : FAILURE_BUSINESS;
 }
 
+/* What was done outside is done: only its worker, or recovery, may say that it was not, or reject
+ * it (I4). */
+static enum ibid_code finish_failed(const struct outcome *outcome, struct ibid_err *err)
+{
+	return err_set(err, IBID_FAILED, "%s%s%s; nothing was recorded, and the lease goes on",
+	               outcome->reason ? outcome->reason : "", outcome->reason ? ": " : "",
+	               outcome->text ? outcome->text : "the handler failed");
+}
+
 /* `told` is what the caller hears once it is durable (I10). */
 static enum ibid_code commit(struct submission *sub, struct tx **tx, const struct command_row *told,
                              enum step *ret, struct ibid_err *err)
@@ -404,6 +413,8 @@ static enum ibid_code commit(struct submission *sub, struct tx **tx, const struc
 		*ret = STEP_AGAIN;
 		return IBID_OK;
 	case IBID_REJECTED:
+		if (sub->errand == ERRAND_FINISH)
+			return finish_failed(&outcome, err); /* fall through */
 	case IBID_DUPLICATE:
 	case IBID_FAILED:
 		/* Found only now: a deferred constraint, an event's version. The handler is not run again.
@@ -423,10 +434,8 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
 {
 	struct command_row row = row_of(sub, previous);
 	bool server = class == FAILURE_SERVER;
-	/* What was done outside is done: only the worker, or recovery, may say that it was not (I4). */
 	if (server && sub->errand == ERRAND_FINISH && !sub->end.given && sub->pending != IBID_MISUSE)
-		return err_set(err, IBID_FAILED, "%s; nothing was recorded, and the lease goes on",
-		               outcome->text);
+		return finish_failed(outcome, err);
 	row.state = sub->contract->final[class] ? COMMAND_REJECTED : COMMAND_FAILED;
 	if (sub->pending == IBID_MISUSE)
 		row.state = COMMAND_UNKNOWN;

@@ -121,6 +121,15 @@ static enum ibid_code decline(struct ibid_work *work, void *user)
 	return ibid_reject(work, "DECLINED", 409, "the card was declined");
 }
 
+static enum ibid_code skip_a_version(struct ibid_work *work, void *user)
+{
+	(void)user;
+	assert_int_equal(ibid_emit(work, IBID_EVENT(.aggregate_type = "charge", .aggregate_id = "1",
+	                                            .type = "Charged", .payload = "{}", .version = 7)),
+	                 IBID_OK);
+	return ibid_answer(work, 201, NULL);
+}
+
 static void expect_finish(struct ibid_staged *staged, ibid_handler *handler, const char *expected)
 {
 	struct ibid_result *result = NULL;
@@ -341,6 +350,9 @@ static void a_finish_that_fails_changes_nothing_and_may_be_repeated(void **state
 	int fail_times = 1;
 	assert_int_equal(ibid_staged_finish(staged, conclude, &fail_times, &result, &err), IBID_FAILED);
 	assert_non_null(strstr(err.text, "the test's handler fails"));
+	assert_int_equal(ibid_staged_finish(staged, skip_a_version, NULL, &result, &err), IBID_FAILED);
+	assert_non_null(strstr(err.text, "VERSION_CONFLICT"));
+	assert_int_equal(ibid_staged_finish(staged, NULL, NULL, &result, &err), IBID_MISUSE);
 	assert_int_equal(in_state("IN_PROGRESS"), 1);
 	assert_rows(0, 0, 0);
 	expect_stage("charge", "k-1", payload, "in_progress 409");
