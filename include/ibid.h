@@ -10,7 +10,8 @@
  *   Ownership  Strings passed in are copied where they are kept; they need to live only for the
  *              call. Strings returned by accessors live as long as the object they were read from.
  *   Threads    `struct ibid` may be shared by any number of threads. `struct ibid_work` belongs to
- *              the thread that runs the handler; `struct ibid_result` to whoever received it. After
+ *              the thread that runs the handler; `struct ibid_result` and `struct ibid_staged` to
+ *              whoever received it, one thread at a time. After
  *              a fork the child opens a handle of its own; the parent's refuses it.
  *   Errors     Functions return IBID_OK (0) or a code; `err`, where given and not NULL, then holds
  *              the code, what the caller may do next, and a sentence. Outputs are untouched on
@@ -64,7 +65,8 @@ extern "C" {
 	X(IBID_DUPLICATE, "duplicate", "a declared business uniqueness was hit")                       \
 	X(IBID_RETRY, "retry", "deadlock or serialization failure; the transaction was rolled back")   \
 	X(IBID_MISUSE, "misuse", "the call breaks the rules of this header")                           \
-	X(IBID_INTERNAL, "internal", "a defect in ibid; please report it")
+	X(IBID_INTERNAL, "internal", "a defect in ibid; please report it")                             \
+	X(IBID_FENCED, "fenced", "the lease is lost: somebody else has the command; nothing was done")
 
 enum ibid_code {
 #define IBID_CODE_ENUM(symbol, name, meaning) symbol,
@@ -93,6 +95,7 @@ IBID_API const char *ibid_code_name(enum ibid_code code);
 struct ibid;        /* an open store with its contracts and handlers */
 struct ibid_work;   /* one running command, as its handler sees it */
 struct ibid_result; /* what a submit ended in */
+struct ibid_staged; /* a command that is held under a lease while its work is done outside */
 
 enum ibid_log_level { IBID_LOG_DEBUG, IBID_LOG_INFO, IBID_LOG_WARN, IBID_LOG_ERROR };
 
@@ -257,6 +260,96 @@ IBID_API const char *ibid_result_text(const struct ibid_result *result);   /* a 
 IBID_API int64_t ibid_result_age_ms(const struct ibid_result *result);     /* since first seen */
 IBID_API int64_t ibid_result_retry_after_ms(const struct ibid_result *result); /* 0: don't */
 IBID_API void ibid_result_free(struct ibid_result *result);                    /* takes NULL */
+
+/* ---- Staged commands ------------------------------------------------------------------------ */
+
+/* For work that calls out and can't be part of a transaction; the contract says `staged`. Staging
+ * claims the identity and commits it as in progress, under a lease with a fencing token. The caller
+ * does the work, renews the lease while it lasts, and ends the command in a second transaction: by
+ * finish, fail or unknown. A worker that goes silent is not run again: after its lease has ended,
+ * recovery looks first (see ibid_recover), and the worker that wakes up then is fenced:
+ * IBID_FENCED, and nothing is changed.
+ *
+ * ibid_submit does not run a staged operation (IBID_MISUSE), but answers its duplicates. */
+
+/* Claim a command. IBID_OK: either `*ret_staged` is the command to work on, freed by
+ * ibid_staged_free, and `*ret` is NULL; or `*ret_staged` is NULL and `*ret` is a decision as
+ * ibid_submit gives it, freed by ibid_result_free: an earlier outcome, a conflict, one in progress
+ * (at once, with the command's id: no thread and no lock waits unless the contract says so). */
+IBID_API IBID_CHECK enum ibid_code ibid_stage(struct ibid *ibid, const struct ibid_command *command,
+                                              struct ibid_staged **ret_staged,
+                                              struct ibid_result **ret, struct ibid_err *err);
+
+/* What is to be done, for the accessors above; no connection. ibid_work_command_id is the id of the
+ * operation: the same for every retry, and what a partner is given as its key. After a takeover by
+ * recovery the payload is not known any more: ibid_work_payload is "", and fields are absent. */
+IBID_API const struct ibid_work *ibid_staged_work(const struct ibid_staged *staged);
+
+/* Grows with every takeover: a partner that compares tokens can refuse a worker that was fenced. */
+IBID_API int64_t ibid_staged_token(const struct ibid_staged *staged);
+
+/* The lease lasts from now again. IBID_FENCED: stop working. */
+IBID_API IBID_CHECK enum ibid_code ibid_staged_renew(struct ibid_staged *staged,
+                                                     struct ibid_err *err);
+
+/* End it: `handler` is run in a transaction, as ibid_handler says, and answers (or rejects); row,
+ * business change, events and audit entry commit together if the lease is still held. A handler
+ * that fails, or an event that is refused, is IBID_FAILED: nothing was recorded, and finish may be
+ * called again. Ended already by this worker: the outcome is given back. */
+IBID_API IBID_CHECK enum ibid_code ibid_staged_finish(struct ibid_staged *staged,
+                                                      ibid_handler *handler, void *user,
+                                                      struct ibid_result **ret,
+                                                      struct ibid_err *err);
+
+/* End it without a success, where the caller knows that nothing has happened outside. `retryable`:
+ * the same key may be staged again; otherwise it is rejected for good. */
+IBID_API IBID_CHECK enum ibid_code ibid_staged_fail(struct ibid_staged *staged, bool retryable,
+                                                    const char *text, struct ibid_result **ret,
+                                                    struct ibid_err *err);
+
+/* Nobody knows whether it was done: the command is UNKNOWN and is not run again. */
+IBID_API IBID_CHECK enum ibid_code ibid_staged_unknown(struct ibid_staged *staged, const char *text,
+                                                       struct ibid_result **ret,
+                                                       struct ibid_err *err);
+
+/* Takes NULL. Releases no lease: that of a command which was not ended runs out. */
+IBID_API void ibid_staged_free(struct ibid_staged *staged);
+
+/* Find out what became of a command whose worker went silent, where the contract says `recover:
+ * inquiry`: ask the partner, then call finish, fail or unknown. IBID_OK without one of them is
+ * unknown; any other code leaves it, to be asked about again when the lease has ended. */
+typedef enum ibid_code ibid_inquirer(struct ibid_staged *staged, void *user);
+
+/* Register it. Not while other threads recover. */
+IBID_API IBID_CHECK enum ibid_code ibid_handle_inquiry(struct ibid *ibid, const char *operation,
+                                                       ibid_inquirer *inquirer, void *user,
+                                                       struct ibid_err *err);
+
+/* Told of each command: `result` is how it ended, or NULL where it was left, for the reason in
+ * `text`. */
+typedef void ibid_recovered(void *user, const char *tenant, const char *operation,
+                            const char *command_id, const struct ibid_result *result,
+                            const char *text);
+
+struct ibid_recovery {
+	size_t size;
+	const char *tenant;    /* NULL: all */
+	const char *operation; /* NULL: all */
+	size_t limit;          /* commands at most; 0: 100 */
+	bool dry_run;          /* only tell */
+	ibid_recovered *tell;  /* NULL: nobody */
+	void *user;
+};
+#define IBID_RECOVERY(...)                                                                         \
+	(&(struct ibid_recovery){.size = sizeof(struct ibid_recovery), __VA_ARGS__})
+
+/* Bring commands whose lease has ended to an outcome, as their contracts' `recover` says. Each is
+ * taken over under a new token first, so that several may recover at once and the old worker is
+ * fenced; none is run again. A lease without an end is never taken. `*ret_count`: commands that
+ * ended. */
+IBID_API IBID_CHECK enum ibid_code ibid_recover(struct ibid *ibid,
+                                                const struct ibid_recovery *recovery,
+                                                size_t *ret_count, struct ibid_err *err);
 
 /* ---- Identity and meaning, without a store -------------------------------------------------- */
 

@@ -17,15 +17,6 @@ const char *ibid_version(void)
 	    IBID_VERSION_PATCH);
 }
 
-/* Errors are always written somewhere, so that nothing below has to ask whether the caller wants
- * them. */
-static struct ibid_err *err_or(struct ibid_err *err, struct ibid_err *spare)
-{
-	struct ibid_err *used = err ? err : spare;
-	*used = (struct ibid_err){0};
-	return used;
-}
-
 struct ibid_options api_options(const struct ibid_options *given)
 {
 	struct ibid_options options = {0};
@@ -125,6 +116,11 @@ enum ibid_code ibid_handle(struct ibid *ibid, const char *name, ibid_handler *ha
 		return err_set(
 		    err, IBID_MISUSE,
 		    "the contract of %s names a script; write `handler: callback` to run it in C", name);
+	if (operation->contract->staged.lease_us)
+		return err_set(err, IBID_MISUSE,
+		               "operation %s is staged: its work is done between ibid_stage and "
+		               "ibid_staged_finish",
+		               name);
 	operation->handler = handler;
 	operation->user = user;
 	return IBID_OK;
@@ -135,6 +131,38 @@ enum ibid_code ibid_submit(struct ibid *ibid, const struct ibid_command *command
 {
 	struct ibid_err spare;
 	return ledger_submit(ibid->ledger, command, ret, err_or(err, &spare));
+}
+
+enum ibid_code ibid_stage(struct ibid *ibid, const struct ibid_command *command,
+                          struct ibid_staged **ret_staged, struct ibid_result **ret,
+                          struct ibid_err *err)
+{
+	struct ibid_err spare;
+	return ledger_stage(ibid->ledger, command, ret_staged, ret, err_or(err, &spare));
+}
+
+enum ibid_code ibid_handle_inquiry(struct ibid *ibid, const char *name, ibid_inquirer *inquirer,
+                                   void *user, struct ibid_err *err)
+{
+	struct ibid_err spare;
+	err = err_or(err, &spare);
+	struct operation *operation = ledger_operation(ibid->ledger, name);
+	if (!operation)
+		return err_set(err, IBID_NOT_FOUND, "no contract for operation \"%.100s\"", name);
+	if (!operation->contract->staged.lease_us ||
+	    operation->contract->staged.recover != RECOVER_INQUIRY)
+		return err_set(err, IBID_MISUSE, "the contract of %s does not say `recover: inquiry`",
+		               name);
+	operation->inquire = inquirer;
+	operation->inquire_user = user;
+	return IBID_OK;
+}
+
+enum ibid_code ibid_recover(struct ibid *ibid, const struct ibid_recovery *recovery,
+                            size_t *ret_count, struct ibid_err *err)
+{
+	struct ibid_err spare;
+	return ledger_recover(ibid->ledger, recovery, ret_count, err_or(err, &spare));
 }
 
 enum ibid_code ibid_canonical(const char *json, size_t size, char **ret, size_t *ret_size,

@@ -28,4 +28,13 @@ enum ibid_code err_prefix(struct ibid_err *err, const char *format, ...)
 /* What a caller may do after this code when nothing more is known. */
 enum ibid_next err_next_of(enum ibid_code code);
 
+/* Errors are always written somewhere, so that nothing below the public functions has to ask
+ * whether the caller wants them. */
+static inline struct ibid_err *err_or(struct ibid_err *err, struct ibid_err *spare)
+{
+	struct ibid_err *used = err ? err : spare;
+	*used = (struct ibid_err){0};
+	return used;
+}
+
 #endif

@@ -60,6 +60,7 @@ int cmd_command_show(const struct args *args);
 int cmd_command_list(const struct args *args);
 int cmd_exception_show(const struct args *args);
 int cmd_exception_list(const struct args *args);
+int cmd_command_recover(const struct args *args);
 int cmd_doctor(const struct args *args);
 int cmd_version(const struct args *args);
 int cmd_help(const struct args *args);
@@ -106,6 +107,10 @@ IBID_CHECK enum ibid_code load_contracts(const char *dir, struct contracts **ret
  * `after` is where the id is kept; `*ret_after` is NULL when none was given. */
 int read_page(const struct args *args, const char *what, size_t *ret_limit, struct uuid *after,
               const struct uuid **ret_after);
+
+/* --limit: a number from 1 to LIMIT_MAX. */
+enum { LIMIT_DEFAULT = 50, LIMIT_MAX = 1000 };
+bool limit_read(const char *given, size_t *ret);
 
 /* The directory that `contract ...` works on: its operand or --contracts; NULL when neither is
  * there. */

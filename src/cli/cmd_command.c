@@ -51,6 +51,20 @@ static const char *reason_text(struct arena *arena, const struct command_row *ro
 	return arena_printf(arena, "%s: %s", row->reason, row->text);
 }
 
+/* What a command that has no outcome waits for (B11). */
+static const char *awaited(struct arena *arena, const struct command_row *row)
+{
+	if (row->state == COMMAND_UNKNOWN)
+		return "a person: nobody knows whether it was done";
+	if (row->state != COMMAND_IN_PROGRESS)
+		return NULL;
+	if (row->stale)
+		return "recovery: its worker went silent; see `ibid command recover`";
+	if (!row->lease_until_us)
+		return "its worker: locked, because its lease has no end";
+	return arena_printf(arena, "its worker, until %s", time_text(arena, row->lease_until_us));
+}
+
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
 static void row_json(struct str *out, struct arena *arena, const struct command_row *row)
@@ -77,6 +91,9 @@ static void row_json(struct str *out, struct arena *arena, const struct command_
 	obj_text(out, "created_at", time_text(arena, row->created_us));
 	obj_text(out, "finished_at", time_text(arena, row->finished_us));
 	obj_text(out, "expires_at", time_text(arena, row->expires_us));
+	obj_raw(out, "lease_token", number_text(arena, row->lease_token));
+	obj_text(out, "lease_until", time_text(arena, row->lease_until_us));
+	obj_text(out, "awaits", awaited(arena, row));
 }
 
 static void event_json(struct str *out, struct arena *arena, const struct event_row *event)
@@ -163,6 +180,9 @@ static void print_row(struct arena *arena, const struct command_row *row)
 	out_textf("%-12s ", "state");
 	out_painted(paint_of_word(state), state);
 	out_textf("%s\n", row->linked ? ", linked to what was there" : "");
+	field_print("awaits", awaited(arena, row));
+	field_print("lease", time_text(arena, row->lease_until_us));
+	field_print("token", number_text(arena, row->lease_token));
 	field_print("status", number_text(arena, row->status));
 	field_print("reason", reason_text(arena, row));
 	field_print("resource", thing_text(arena, row->resource_type, row->resource_id));

@@ -56,8 +56,8 @@ static const struct {
 	enum script_dialect dialect;
 } dialects[] = {{"sqlite", DIALECT_SQLITE}, {"postgres", DIALECT_POSTGRES}};
 
-/* Split a script as each store that has it would. False when one is refused, which is then printed.
- */
+/* Split a script as each store that has it would; `contract` as in params_specs. False when one is
+ * refused, which is then printed. */
 static bool check_script(const struct args *args, const struct contracts *contracts,
                          const struct contract *contract, const char *file)
 {
@@ -91,6 +91,8 @@ static size_t bad_scripts(const struct args *args, const struct contracts *contr
 		const struct contract *contract = contracts_at(contracts, i);
 		if (contract->script)
 			bad += !check_script(args, contracts, contract, contract->script);
+		if (contract->staged.query)
+			bad += !check_script(args, contracts, NULL, contract->staged.query);
 		for (size_t k = 0; k < contract->unique_count; k++)
 			bad += !check_script(args, contracts, contract, contract->uniques[k].find);
 	}

@@ -189,6 +189,21 @@ const struct cli_command cli_commands[] = {
         .meanings = {[OPT_STATE] = "open, resolved or all (open)"},
     },
     {
+        .name = "command recover",
+        .run = cmd_command_recover,
+        .takes = STORE | CONTRACTS | TENANT | OPERATION | BIT(OPT_LIMIT) | BIT(OPT_DRY_RUN) | JSON,
+        .needs = STORE | CONTRACTS,
+        .operands = "",
+        .summary = "find out what became of staged commands whose worker went silent",
+        .details =
+            "Takes over commands in progress whose lease has ended, and looks, as the contract's\n"
+            "`recover` says: its script decides, or the command becomes UNKNOWN, for a person.\n"
+            "Nothing is run again. A lease without an end is never taken. Safe to run at any\n"
+            "time, and by several at once. Exit code 6 when a command is unknown or was left.",
+        .examples =
+            "  $ ibid command recover --store sqlite:pay.db --contracts contracts --dry-run\n",
+    },
+    {
         .name = "doctor",
         .run = cmd_doctor,
         .takes = STORE | CONTRACTS | JSON,

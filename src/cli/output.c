@@ -197,7 +197,8 @@ enum paint paint_of_word(const char *word)
 	    {"failed", PAINT_BAD},     {"FAILED", PAINT_BAD},       {"unknown", PAINT_BAD},
 	    {"UNKNOWN", PAINT_BAD},    {"expired", PAINT_BAD},      {"refuse", PAINT_BAD},
 	    {"RESOLVED", PAINT_GOOD},  {"OPEN", PAINT_WARN},        {"medium", PAINT_WARN},
-	    {"high", PAINT_BAD},       {"critical", PAINT_BAD},
+	    {"high", PAINT_BAD},       {"critical", PAINT_BAD},     {"left", PAINT_BAD},
+	    {"stale", PAINT_WARN},
 	};
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		if (strcmp(word, words[i].word) == 0)

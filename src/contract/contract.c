@@ -138,6 +138,8 @@ static const struct member command_members[] = {
 	 "Which operation corrects it legally, without deleting?"},
 	{"handler", &type_handler, AT(script), MEMBER_REQUIRED | MEMBER_OWN,
 	 "What runs?"},
+	{"staged", &type_staged, AT(staged), MEMBER_OWN,
+	 "Does the work call out, and is done between two transactions?", "no when left out"},
 };
 /* clang-format on */
 
@@ -291,4 +293,6 @@ void contract_reference(struct str *out)
 	form_reference(out, &field_form);
 	str_adds(out, "\n### A unique index, below `unique`\n\n");
 	form_reference(out, &unique_form);
+	str_adds(out, "\n### A staged command, below `staged`\n\n");
+	form_reference(out, &staged_form);
 }

@@ -111,6 +111,13 @@ struct contract_unique {
 	const char *find; /* script file; may contain $store */
 };
 
+/* Work that is done outside any transaction, between claiming the command and finishing it. */
+struct contract_staged {
+	int64_t lease_us;                                               /* 0: not staged */
+	enum { RECOVER_HUMAN, RECOVER_INQUIRY, RECOVER_QUERY } recover; /* when the lease has ended */
+	const char *query; /* RECOVER_QUERY: script file; may contain $store */
+};
+
 struct contract {
 	enum contract_kind kind;
 	const char *name;
@@ -132,6 +139,7 @@ struct contract {
 	struct texts serialize_by, emits, covers;
 	const char *reconciled_by, *corrected_by;
 	const char *script; /* handler: {sql: FILE}; NULL for handler: callback */
+	struct contract_staged staged;
 
 	struct texts inherited; /* member paths answered by defaults.yaml: "key.retain" */
 	const char *text;       /* canonical JSON of all answers */

@@ -274,9 +274,24 @@ static const char *after_rejection_other(const struct view *view)
 	           : "the new payload is evaluated: the rejected one had no effect";
 }
 
+static const char *worker_silent(const struct view *view)
+{
+	static const char *const looks[] = {
+	    [RECOVER_HUMAN] = "it becomes unknown, and a person finds out whether it was done",
+	    [RECOVER_INQUIRY] = "the partner is asked whether it was done",
+	    [RECOVER_QUERY] = "a script looks at business state whether it was done",
+	};
+	return arena_printf(view->arena,
+	                    "after a lease of %s it is taken over, and the worker is fenced; %s; "
+	                    "nothing is run again before that",
+	                    contract_duration(view->arena, view->contract->staged.lease_us),
+	                    looks[view->contract->staged.recover]);
+}
+
 static const char *crash_before(const struct view *view)
 {
-	(void)view;
+	if (view->contract->staged.lease_us)
+		return worker_silent(view);
 	return "nothing has happened: change, events, answer and audit entry were one transaction; the "
 	       "same key runs it";
 }
@@ -445,8 +460,14 @@ static void write_diagram(struct str *out, const struct view *view)
 	         "    ibid->>store: begin, claim tenant, operation, %s%skey\n",
 	         contract->name, contract->key.from == KEY_HEADER ? "header" : "fields",
 	         scope ? scope : "", scope ? ", " : "");
-	str_adds(out, "    alt the key is new\n"
-	              "        ibid->>store: business change\n");
+	str_adds(out, "    alt the key is new\n");
+	if (contract->staged.lease_us)
+		str_addf(out,
+		         "        ibid->>store: in progress, under a lease of %s, commit\n"
+		         "        ibid->>ibid: work outside any transaction\n"
+		         "        ibid->>store: begin, compare the lease's token\n",
+		         contract_duration(view->arena, contract->staged.lease_us));
+	str_adds(out, "        ibid->>store: business change\n");
 	for (size_t i = 0; i < contract->emits.count; i++)
 		str_addf(out, "        ibid->>store: event %s to the outbox\n", contract->emits.items[i]);
 	str_adds(out, "        ibid->>store: answer and audit entry, commit\n"

@@ -155,6 +155,68 @@ static void read_handler(struct reading *reading, const struct member *member, c
 		           path, text);
 }
 
+/* ---- staged --------------------------------------------------------------------------------- */
+
+static void read_lease(struct reading *reading, const struct member *member, const char *path,
+                       const struct node *node, void *target)
+{
+	int64_t *lease_us = target;
+	const int64_t second_us = 1000000;
+	type_duration.read(reading, member, path, node, lease_us);
+	if (*lease_us && *lease_us < second_us)
+		PROBLEM_AT(reading->problems, node, "%s is `%s`: a lease lasts a second at least", path,
+		           node->text);
+}
+
+static const struct member query_members[] = {
+    {"sql", &type_file, offsetof(struct contract_staged, query), MEMBER_REQUIRED,
+     "Which script looks whether it was done?"},
+};
+static const struct form query_form = {NULL, "a recovery", query_members, COUNT(query_members)};
+
+static void read_recover(struct reading *reading, const struct member *member, const char *path,
+                         const struct node *node, void *target)
+{
+	struct contract_staged *staged = target;
+	if (node->type == NODE_MAP) {
+		staged->recover = RECOVER_QUERY;
+		form_read(reading, &query_form, "staged.recover.", node, staged);
+		return;
+	}
+	const char *text = member_text(reading, member, path, node);
+	if (text && strcmp(text, "inquiry") == 0)
+		staged->recover = RECOVER_INQUIRY;
+	else if (text && strcmp(text, "human") != 0)
+		PROBLEM_AT(reading->problems, node,
+		           "%s is `%s`: it must be human, inquiry, or { sql: FILE }", path, text);
+}
+
+static const struct member_type type_lease = {"a duration such as 30s", read_lease};
+static const struct member_type type_recover = {"human | inquiry | { sql: FILE }", read_recover};
+
+/* clang-format off */
+static const struct member staged_members[] = {
+	{"lease", &type_lease, offsetof(struct contract_staged, lease_us), MEMBER_REQUIRED,
+	 "How long may a worker be silent before the command is taken from it?",
+	 "at least 1s; a worker renews it"},
+	{"recover", &type_recover, 0, MEMBER_REQUIRED,
+	 "Who finds out whether it was done, when a worker went silent?",
+	 "a script that looks at business state, a program that asks the partner, or a person"},
+};
+/* clang-format on */
+const struct form staged_form = {NULL, "a staged command", staged_members, COUNT(staged_members)};
+
+static void read_staged(struct reading *reading, const struct member *member, const char *path,
+                        const struct node *node, void *target)
+{
+	(void)member;
+	if (node->type == NODE_MAP)
+		form_read(reading, &staged_form, "staged.", node, target);
+	else
+		PROBLEM_AT(reading->problems, node,
+		           "%s must be a mapping, such as { lease: 30s, recover: human }", path);
+}
+
 /* ---- fields --------------------------------------------------------------------------------- */
 
 static const char *const type_names[] = {[FIELD_TEXT] = "text",       [FIELD_INTEGER] = "integer",
@@ -450,4 +512,5 @@ const struct member_type type_fields = {"a mapping of pointers such as /amount t
                                         read_fields};
 const struct member_type type_defaults = {
     "a mapping of pointers to JSON in quotes such as /currency: '\"EUR\"'", read_defaults};
+const struct member_type type_staged = {"a mapping: lease and recover", read_staged};
 const struct member_type type_unique = {"a mapping of index names to answers", read_uniques};

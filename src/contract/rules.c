@@ -245,6 +245,15 @@ static void fields_do_not_nest(const struct check *check)
 	}
 }
 
+/* A script runs inside its transaction: there is nothing to stage. */
+static void staged_work_is_done_outside(const struct check *check)
+{
+	if (check->contract->staged.lease_us && check->contract->script)
+		REFUSE(check, "staged",
+		       "staged commands are done by a program: they need `handler: callback`; a script "
+		       "runs in one transaction and leaves nothing to recover");
+}
+
 void command_check_rules(struct reading *reading, const struct contract *contract,
                          const struct node *root)
 {
@@ -252,7 +261,7 @@ void command_check_rules(struct reading *reading, const struct contract *contrac
 	    key_identifies_an_intent,    key_fields_are_declared,      key_form_has_fields,
 	    running_again_is_protected,  strategy_has_what_it_needs,   evidence_outlives_the_key,
 	    nothing_is_ignored_and_only, same_payload_fits_the_fields, contended_rows_are_declared,
-	    fields_do_not_nest,
+	    fields_do_not_nest,          staged_work_is_done_outside,
 	};
 	struct check check = {reading, contract, root};
 	for (size_t i = 0; i < COUNT(rules); i++)

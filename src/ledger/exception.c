@@ -23,6 +23,16 @@ static const struct {
                           "which must not commit or roll back",
             .actions = "confirm-executed,confirm-not-executed",
         },
+    [TROUBLE_STAGED_UNKNOWN] =
+        {
+            .reason = "OUTCOME_UNKNOWN",
+            .queue = QUEUE_BUSINESS,
+            .severity = SEVERITY_HIGH,
+            .within_us = 4 * HOUR_US,
+            .retryable = false,
+            .suggestion = "find out, where the work was done, whether it was",
+            .actions = "confirm-executed,confirm-not-executed",
+        },
 };
 
 const char *trouble_reason(enum trouble trouble)
@@ -60,7 +70,7 @@ struct exception_row trouble_exception(enum trouble trouble, struct arena *arena
 	    .business_key = row->identity.key,
 	    .source = row->client,
 	    .payload_ref = payload_ref(arena, &row->fingerprint),
-	    .reason = troubles[trouble].reason,
+	    .reason = row->reason ? row->reason : troubles[trouble].reason,
 	    .detail = arena_printf(arena, "%s: %s", row->identity.operation, row->text),
 	    .suggestion = troubles[trouble].suggestion,
 	    .owner = contract->owner,

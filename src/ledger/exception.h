@@ -7,7 +7,11 @@
 #include "contract/contract.h"
 #include "store/store.h"
 
-enum trouble { TROUBLE_HANDLER_ENDED_TRANSACTION, TROUBLE_COUNT };
+enum trouble {
+	TROUBLE_HANDLER_ENDED_TRANSACTION,
+	TROUBLE_STAGED_UNKNOWN, /* the reason is the row's: its worker, or recovery, gave it */
+	TROUBLE_COUNT
+};
 
 /* The stable reason code, on the command's row and on its item. */
 const char *trouble_reason(enum trouble trouble);

@@ -90,6 +90,7 @@ enum ibid_code ledger_keep_contracts(struct store *store, const struct contracts
 	return IBID_OK;
 }
 
+/* `contract` as in params_specs. */
 static enum ibid_code make_script(struct ledger *ledger, const struct contract *contract,
                                   const char *file, struct script **ret, struct ibid_err *err)
 {
@@ -120,6 +121,8 @@ static enum ibid_code operation_init(struct ledger *ledger, struct operation *op
 		return err_set(err, IBID_NOMEM, "out of memory");
 	if (contract->script)
 		code = make_script(ledger, contract, contract->script, &operation->script, err);
+	if (!code && contract->staged.query)
+		code = make_script(ledger, NULL, contract->staged.query, &operation->query, err);
 	for (size_t i = 0; !code && i < contract->unique_count; i++)
 		code = make_script(ledger, contract, contract->uniques[i].find, &operation->finds[i], err);
 	return code;
@@ -129,6 +132,7 @@ static void operation_release(struct ledger *ledger, struct operation *operation
 {
 	struct store *store = ledger->store;
 	store->ops->free_script(store, operation->script);
+	store->ops->free_script(store, operation->query);
 	for (size_t i = 0; operation->finds && i < operation->contract->unique_count; i++)
 		store->ops->free_script(store, operation->finds[i]);
 	free(operation->finds);
@@ -186,6 +190,13 @@ void ledger_close(struct ledger *ledger)
 	store_close(ledger->store);
 	contracts_free(ledger->contracts);
 	free(ledger);
+}
+
+enum ibid_code ledger_check_process(const struct ledger *ledger, struct ibid_err *err)
+{
+	if (ledger->pid == getpid())
+		return IBID_OK;
+	return err_set(err, IBID_MISUSE, "opened before a fork: open ibid in each process of its own");
 }
 
 struct operation *ledger_operation(const struct ledger *ledger, const char *name)

@@ -17,6 +17,9 @@ struct operation {
 	struct script **finds; /* one per contract->uniques; NULL entries: no `find` */
 	ibid_handler *handler; /* NULL until registered */
 	void *user;
+	struct script *query;   /* of a staged contract that recovers by one; else NULL */
+	ibid_inquirer *inquire; /* NULL until registered */
+	void *inquire_user;
 };
 
 /* A contract version that rows refer to and the directory no longer holds. */
@@ -42,6 +45,9 @@ IBID_CHECK enum ibid_code ledger_open(struct store *store, struct contracts *con
                                       struct ledger **ret, struct ibid_err *err);
 void ledger_close(struct ledger *ledger); /* takes NULL */
 
+/* IBID_MISUSE in a process that did not open it. */
+IBID_CHECK enum ibid_code ledger_check_process(const struct ledger *ledger, struct ibid_err *err);
+
 struct operation *ledger_operation(const struct ledger *ledger, const char *name);
 
 /* The contract `name` at `version`: from the directory or, for an older one, from the store. */
@@ -53,6 +59,13 @@ IBID_CHECK enum ibid_code ledger_contract(struct ledger *ledger, const char *nam
 IBID_CHECK enum ibid_code ledger_keep_contracts(struct store *store,
                                                 const struct contracts *contracts, struct env *env,
                                                 struct ibid_err *err);
+
+/* See ibid_stage and ibid_recover. */
+IBID_CHECK enum ibid_code ledger_stage(struct ledger *ledger, const struct ibid_command *command,
+                                       struct ibid_staged **ret_staged, struct ibid_result **ret,
+                                       struct ibid_err *err);
+IBID_CHECK enum ibid_code ledger_recover(struct ledger *ledger, const struct ibid_recovery *options,
+                                         size_t *ret_count, struct ibid_err *err);
 
 /* See ibid_submit. */
 IBID_CHECK enum ibid_code ledger_submit(struct ledger *ledger, const struct ibid_command *command,

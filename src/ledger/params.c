@@ -43,12 +43,12 @@ static const struct builtin {
 	struct param_spec spec;
 	const char *(*value)(const struct ibid_work *work);
 } builtins[] = {
-    {{"tenant", PARAM_TEXT}, tenant_of},         {{"key", PARAM_TEXT}, key_text_of},
-    {{"actor", PARAM_TEXT}, actor_of},           {{"client", PARAM_TEXT}, client_of},
-    {{"resource", PARAM_TEXT}, resource_of},     {{"now", PARAM_INSTANT}, now_of},
-    {{"command_id", PARAM_UUID}, command_id_of}, {{"payload", PARAM_JSON}, payload_of},
+    {{"tenant", PARAM_TEXT}, tenant_of},     {{"key", PARAM_TEXT}, key_text_of},
+    {{"actor", PARAM_TEXT}, actor_of},       {{"client", PARAM_TEXT}, client_of},
+    {{"now", PARAM_INSTANT}, now_of},        {{"command_id", PARAM_UUID}, command_id_of},
+    {{"resource", PARAM_TEXT}, resource_of}, {{"payload", PARAM_JSON}, payload_of},
 };
-enum { BUILTINS = sizeof builtins / sizeof *builtins };
+enum { BUILTINS = sizeof builtins / sizeof *builtins, BUILTINS_KEPT = BUILTINS - 2 };
 
 static const enum param_type types[] = {
     [FIELD_TEXT] = PARAM_TEXT,       [FIELD_INTEGER] = PARAM_INTEGER,
@@ -60,15 +60,16 @@ static const enum param_type types[] = {
 enum ibid_code params_specs(struct arena *arena, const struct contract *contract,
                             struct param_spec **ret, size_t *ret_count, struct ibid_err *err)
 {
-	size_t count = BUILTINS + contract->field_count;
+	size_t own = contract ? BUILTINS : BUILTINS_KEPT;
+	size_t count = own + (contract ? contract->field_count : 0);
 	struct param_spec *specs = arena_array(arena, count, sizeof *specs);
 	if (!specs)
 		return err_set(err, IBID_NOMEM, "out of memory");
-	for (size_t i = 0; i < BUILTINS; i++)
+	for (size_t i = 0; i < own; i++)
 		specs[i] = builtins[i].spec;
-	for (size_t i = 0; i < contract->field_count; i++) {
-		const struct contract_field *field = &contract->fields[i];
-		specs[BUILTINS + i] = (struct param_spec){field->name, types[field->type]};
+	for (size_t i = own; i < count; i++) {
+		const struct contract_field *field = &contract->fields[i - own];
+		specs[i] = (struct param_spec){field->name, types[field->type]};
 	}
 	*ret = specs;
 	*ret_count = count;

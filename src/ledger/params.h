@@ -6,12 +6,14 @@
 
 #include "ledger/work.h"
 
-/* What make_script needs. */
+/* What make_script needs. With `contract` NULL, what is known of a command whose payload is not:
+ * the sender, the key and the command's id. */
 IBID_CHECK enum ibid_code params_specs(struct arena *arena, const struct contract *contract,
                                        struct param_spec **ret, size_t *ret_count,
                                        struct ibid_err *err);
 
-/* The values for one command, in the same order; NULL without memory. */
+/* The values for one command, in the same order, of which the script of a NULL contract takes the
+ * first; NULL without memory. */
 const char *const *params_values(const struct ibid_work *work);
 
 #endif

@@ -175,7 +175,11 @@ void result_of_row(struct ibid_result *result, const struct command_row *row)
 	switch (row->state) {
 	case COMMAND_REJECTED: set_rejected(result, row); break;
 	case COMMAND_FAILED: set_failed(result, row); break;
-	case COMMAND_UNKNOWN: result_unknown(result, &row->id); break;
+	case COMMAND_UNKNOWN:
+		result_unknown(result, &row->id);
+		if (row->text)
+			result->text = keep(result, row->text);
+		break;
 	default: set_completed(result, row); break;
 	}
 }

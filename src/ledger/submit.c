@@ -14,19 +14,18 @@
 #include "base/instant.h"
 #include "ledger/decide.h"
 #include "ledger/exception.h"
-#include "ledger/ledger.h"
 #include "ledger/params.h"
-#include "ledger/work.h"
+#include "ledger/submission.h"
 #include "retry/retry.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
 	PAYLOAD_BYTES_MAX = 4 << 20,
 	MISSES_MAX = 3,
+	LOOK_PAUSE_US = 20000,
 	CANONICAL_GROWTH = 6, /* 1e20 is four bytes and 21 in canonical form */
 };
 _Static_assert((int)PAYLOAD_BYTES_MAX <= (int)JSON_BYTES_MAX,
@@ -35,34 +34,6 @@ _Static_assert((int)PAYLOAD_BYTES_MAX <= (int)JSON_BYTES_MAX,
 /* Deadlocks and serialization failures: short pauses, then "try later". Never an outcome (B07). */
 static const struct retry_policy inner_policy = {
     .attempts_max = 10, .base_us = 1000, .cap_us = 100000};
-
-/* Everything one submit knows. */
-struct submission {
-	struct ledger *ledger;
-	const struct operation *operation;
-	const struct contract *contract;
-	struct arena arena;   /* lives as long as the submit */
-	struct arena attempt; /* emptied before each attempt */
-	struct sender sender;
-	struct identity identity;
-	const char *correlation_id, *causation_id;
-	struct json *payload;
-	const char *canonical;
-	struct sha256 fingerprint;
-	struct uuid id; /* of a new command; a row that is run again keeps its own */
-	int64_t now_us; /* of the attempt */
-	bool waited;    /* for a twin, once */
-	int misses;     /* uniqueness was hit and nothing found */
-	bool long_way;  /* the short way was tried, and is not for this one */
-
-	/* What the previous attempt ended in and this one has to record; IBID_OK: nothing. */
-	enum ibid_code pending;
-	enum failure_class pending_class;
-	struct outcome outcome; /* in `arena` */
-
-	struct ibid_err lost; /* why the last commit did not report success; code IBID_OK: none */
-	struct ibid_result *result;
-};
 
 /* How an attempt ended, beside errors. */
 enum step { STEP_DONE, STEP_AGAIN, STEP_COLLIDED };
@@ -127,9 +98,8 @@ static enum ibid_code read_payload(struct submission *sub, const struct ibid_com
 	return sub->canonical ? IBID_OK : err_set(err, IBID_NOMEM, "out of memory");
 }
 
-/* From what the caller sent to an identity and a fingerprint. Touches no store. */
-static enum ibid_code prepare(struct submission *sub, const struct ibid_command *given,
-                              struct ibid_err *err)
+enum ibid_code submission_prepare(struct submission *sub, const struct ibid_command *given,
+                                  struct ibid_err *err)
 {
 	struct ibid_command command = command_of(given);
 	const char *name = command.operation ? command.operation : "";
@@ -138,7 +108,10 @@ static enum ibid_code prepare(struct submission *sub, const struct ibid_command 
 		return err_set(err, IBID_NOT_FOUND, "no contract for operation \"%.100s\" in %s", name,
 		               contracts_dir(sub->ledger->contracts));
 	sub->contract = sub->operation->contract;
-	if (!sub->operation->script && !sub->operation->handler)
+	sub->script = sub->operation->script;
+	sub->handler = sub->operation->handler;
+	sub->user = sub->operation->user;
+	if (!sub->script && !sub->handler && !sub->contract->staged.lease_us)
 		return err_set(
 		    err, IBID_MISUSE,
 		    "operation %s has `handler: callback` and no callback: call ibid_handle first", name);
@@ -251,8 +224,8 @@ static void work_init(struct ibid_work *work, struct submission *sub, struct tx 
 	instant_write(sub->now_us, work->now);
 }
 
-static enum ibid_code run_script(struct ibid_work *work, const struct script *script,
-                                 struct ibid_err *err)
+enum ibid_code submission_run_script(struct ibid_work *work, const struct script *script,
+                                     struct ibid_err *err)
 {
 	const char *const *values = params_values(work);
 	if (!values)
@@ -277,14 +250,16 @@ static enum ibid_code run_handler(struct submission *sub, struct ibid_work *work
                                   struct ibid_err *err)
 {
 	enum ibid_code code;
-	if (sub->operation->script) {
-		code = run_script(work, sub->operation->script, err);
+	if (sub->script && sub->errand == ERRAND_FINISH)
+		return recovery_query(sub, work, err);
+	if (sub->script) {
+		code = submission_run_script(work, sub->script, err);
 		if (code == IBID_OK)
 			return work_check_answer(work->arena, &work->outcome);
 		return code == IBID_REJECTED ? work_check_rejection(work->arena, &work->outcome) : code;
 	}
 	work->connection = work->tx->store->ops->lend(work->tx, true);
-	code = sub->operation->handler(work, sub->operation->user);
+	code = sub->handler(work, sub->user);
 	work->tx->store->ops->lend(work->tx, false);
 	code = work_result(work, code);
 	return code ? check_undo(work, code, err) : IBID_OK; /* commit looks itself */
@@ -313,6 +288,12 @@ static void postpone(struct submission *sub, enum ibid_code code, enum failure_c
 	};
 }
 
+/* Whoever holds the lease of a command goes on with the run that began it. */
+static bool holds_lease(const struct submission *sub)
+{
+	return sub->errand == ERRAND_TAKE || sub->errand == ERRAND_FINISH;
+}
+
 static struct command_row row_of(struct submission *sub, const struct command_row *previous)
 {
 	return (struct command_row){
@@ -321,12 +302,13 @@ static struct command_row row_of(struct submission *sub, const struct command_ro
 	    .scheme = FINGERPRINT_SCHEME,
 	    .contract_version = sub->contract->version,
 	    .fingerprint = sub->fingerprint,
-	    .attempts = previous ? previous->attempts + 1 : 1,
+	    .attempts = previous ? previous->attempts + !holds_lease(sub) : 1,
 	    .client = *sub->sender.client ? sub->sender.client : NULL,
 	    .actor = *sub->sender.actor ? sub->sender.actor : NULL,
 	    .created_us = previous ? previous->created_us : sub->now_us,
 	    .finished_us = sub->now_us,
 	    .expires_us = sub->now_us + sub->contract->key.retain_us,
+	    .lease_token = previous ? previous->lease_token : 0,
 	};
 }
 
@@ -371,6 +353,18 @@ static struct audit_row audit_of(const struct submission *sub, const struct comm
 	};
 }
 
+/* It is durable: an outcome for the caller, or a lease for the worker. */
+static void tell(struct submission *sub, const struct command_row *row)
+{
+	if (row->state != COMMAND_IN_PROGRESS) {
+		result_of_row(sub->result, row);
+		return;
+	}
+	sub->held = true;
+	sub->id = row->id;
+	sub->token = row->lease_token;
+}
+
 /* The commit did not report success: ask the store, and believe what it says (I7). Where the
  * handler's answer was lost with the commit's, the caller hears what was kept of it. */
 static enum ibid_code resolve(struct submission *sub, const struct command_row *told,
@@ -388,9 +382,11 @@ static enum ibid_code resolve(struct submission *sub, const struct command_row *
 		return IBID_OK;
 	}
 	bool ours = claim.kind == CLAIM_FOUND && claim.row.attempts == told->attempts &&
+	            claim.row.lease_token == told->lease_token &&
+	            (claim.row.state == COMMAND_IN_PROGRESS) == (told->state == COMMAND_IN_PROGRESS) &&
 	            memcmp(&claim.row.id, &told->id, sizeof told->id) == 0;
 	if (ours)
-		result_of_row(sub->result, answer_lost ? &claim.row : told);
+		tell(sub, answer_lost ? &claim.row : told);
 	*ret = ours ? STEP_DONE : STEP_COLLIDED;
 	return IBID_OK;
 }
@@ -401,6 +397,15 @@ static enum failure_class class_of(enum ibid_code code)
 	return code == IBID_FAILED || code == IBID_MISUSE ? FAILURE_SERVER : FAILURE_BUSINESS;
 }
 
+/* What was done outside is done: only its worker, or recovery, may say that it was not, or reject
+ * it (I4). */
+static enum ibid_code finish_failed(const struct outcome *outcome, struct ibid_err *err)
+{
+	return err_set(err, IBID_FAILED, "%s%s%s; nothing was recorded, and the lease goes on",
+	               outcome->reason ? outcome->reason : "", outcome->reason ? ": " : "",
+	               outcome->text ? outcome->text : "the handler failed");
+}
+
 /* `told` is what the caller hears once it is durable (I10). */
 static enum ibid_code commit(struct submission *sub, struct tx **tx, const struct command_row *told,
                              enum step *ret, struct ibid_err *err)
@@ -409,7 +414,7 @@ static enum ibid_code commit(struct submission *sub, struct tx **tx, const struc
 	enum ibid_code code = (*tx)->store->ops->commit(tx, &sub->attempt, &outcome, err);
 	switch (code) {
 	case IBID_OK:
-		result_of_row(sub->result, told);
+		tell(sub, told);
 		*ret = STEP_DONE;
 		return IBID_OK;
 	case IBID_UNKNOWN: return resolve(sub, told, false, ret, err);
@@ -422,6 +427,8 @@ static enum ibid_code commit(struct submission *sub, struct tx **tx, const struc
 		*ret = STEP_AGAIN;
 		return IBID_OK;
 	case IBID_REJECTED:
+		if (sub->errand == ERRAND_FINISH)
+			return finish_failed(&outcome, err); /* fall through */
 	case IBID_DUPLICATE:
 	case IBID_FAILED:
 		/* Found only now: a deferred constraint, an event's version. The handler is not run again.
@@ -453,6 +460,8 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
 {
 	struct command_row row = row_of(sub, previous);
 	bool server = class == FAILURE_SERVER;
+	if (server && sub->errand == ERRAND_FINISH && !sub->end.given && sub->pending != IBID_MISUSE)
+		return finish_failed(outcome, err);
 	row.state = sub->contract->final[class] ? COMMAND_REJECTED : COMMAND_FAILED;
 	row.status = server ? 500 : outcome->status;
 	row.reason = server ? "HANDLER_FAILED" : outcome->reason;
@@ -462,6 +471,9 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
 	if (sub->pending == IBID_MISUSE) {
 		row.state = COMMAND_UNKNOWN;
 		row.reason = trouble_reason(TROUBLE_HANDLER_ENDED_TRANSACTION);
+	} else if (sub->end.given) {
+		row.state = sub->end.state;
+		row.reason = sub->end.reason;
 	}
 	bool unknown = row.state == COMMAND_UNKNOWN;
 	if (server)
@@ -469,7 +481,9 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
 		             outcome->text);
 	enum ibid_code code = (*tx)->store->ops->put_command(*tx, &row, previous, err);
 	if (!code && unknown)
-		code = open_exception(sub, *tx, TROUBLE_HANDLER_ENDED_TRANSACTION, &row, err);
+		code = open_exception(
+		    sub, *tx, sub->end.given ? TROUBLE_STAGED_UNKNOWN : TROUBLE_HANDLER_ENDED_TRANSACTION,
+		    &row, err);
 	if (code == IBID_RETRY) {
 		(*tx)->store->ops->rollback(tx);
 		*ret = STEP_COLLIDED;
@@ -558,7 +572,7 @@ static enum ibid_code record_duplicate(struct submission *sub, struct tx **tx,
 			continue;
 		declared = true;
 		work->outcome = (struct outcome){0};
-		enum ibid_code code = run_script(work, sub->operation->finds[i], err);
+		enum ibid_code code = submission_run_script(work, sub->operation->finds[i], err);
 		if (code == IBID_FAILED || code == IBID_RETRY)
 			return undo(sub, tx, code, work, ret);
 		if (code)
@@ -601,6 +615,34 @@ static enum ibid_code record_duplicate(struct submission *sub, struct tx **tx,
 
 /* ---- One attempt ---------------------------------------------------------------------------- */
 
+/* Larger than any before it, and not the same by chance where two take the lease at once and one of
+ * them does not hear of its commit. Whole numbers of JSON hold it. */
+static int64_t next_token(struct submission *sub, const struct command_row *previous)
+{
+	uint32_t random;
+	env_random(sub->ledger->env, &random, sizeof random);
+	return (((previous ? previous->lease_token : 0) >> 32) + 1) << 32 | random;
+}
+
+/* Write the row of a command that is being worked on outside: staged, or taken over. */
+static enum ibid_code hold(struct submission *sub, struct tx **tx,
+                           const struct command_row *previous, enum step *ret, struct ibid_err *err)
+{
+	struct command_row row = row_of(sub, previous);
+	row.state = COMMAND_IN_PROGRESS;
+	row.finished_us = 0;
+	row.lease_token = next_token(sub, previous);
+	row.lease_us = sub->contract->staged.lease_us;
+	assert(row.lease_us); /* without an end nobody could take it over */
+	enum ibid_code code = (*tx)->store->ops->put_command(*tx, &row, previous, err);
+	if (code == IBID_RETRY) {
+		(*tx)->store->ops->rollback(tx);
+		*ret = STEP_COLLIDED;
+		return IBID_OK;
+	}
+	return code ? code : commit(sub, tx, &row, ret, err);
+}
+
 /* The transaction holds the identity: bring it to an outcome. */
 static enum ibid_code perform(struct submission *sub, struct tx **tx,
                               const struct command_row *previous, enum step *ret,
@@ -608,9 +650,14 @@ static enum ibid_code perform(struct submission *sub, struct tx **tx,
 {
 	struct ibid_work work;
 	const char *why = NULL;
+	enum ibid_code code = IBID_OK;
+	if (sub->errand == ERRAND_SUBMIT && sub->contract->staged.lease_us)
+		return err_set(err, IBID_MISUSE,
+		               "operation %s is staged: it is run by a program that calls ibid_stage",
+		               sub->contract->name);
 	work_init(&work, sub, *tx, previous ? previous->id : sub->id);
-	enum ibid_code code = fields_check(&sub->attempt, sub->contract, sub->payload, &work.params,
-	                                   &why, err);
+	if (sub->payload)
+		code = fields_check(&sub->attempt, sub->contract, sub->payload, &work.params, &why, err);
 	if (code == IBID_REJECTED) {
 		struct outcome invalid = {.status = 422, .reason = "INVALID_PAYLOAD", .text = why};
 		return record_refusal(sub, tx, previous, FAILURE_VALIDATION, &invalid, ret, err);
@@ -621,6 +668,8 @@ static enum ibid_code perform(struct submission *sub, struct tx **tx,
 		return record_duplicate(sub, tx, previous, &work, ret, err);
 	if (sub->pending)
 		return record_refusal(sub, tx, previous, sub->pending_class, &sub->outcome, ret, err);
+	if (sub->errand == ERRAND_STAGE)
+		return hold(sub, tx, previous, ret, err);
 
 	code = run_handler(sub, &work, err);
 	switch (code) {
@@ -634,6 +683,25 @@ static enum ibid_code perform(struct submission *sub, struct tx **tx,
 	}
 }
 
+/* A worker holds no lock that could be waited for: look now and then until its time is over. */
+static enum ibid_code await_worker(struct submission *sub, int64_t wait_us, struct ibid_err *err)
+{
+	struct store *store = sub->ledger->store;
+	struct env *env = sub->ledger->env;
+	int64_t deadline_us = env_steady_us(env) + wait_us;
+	for (;;) {
+		struct command_row row;
+		enum ibid_code code = store->ops->get_command(store, &sub->attempt, sub->identity.tenant,
+		                                              NULL, &sub->identity, &row, err);
+		int64_t left_us = deadline_us - env_steady_us(env);
+		if (code == IBID_NOT_FOUND)
+			return IBID_OK;
+		if (code || row.state != COMMAND_IN_PROGRESS || left_us <= 0)
+			return code;
+		env_sleep_us(env, left_us < LOOK_PAUSE_US ? left_us : LOOK_PAUSE_US);
+	}
+}
+
 static enum ibid_code tell_busy(struct submission *sub, const struct uuid *id, enum step *ret,
                                 struct ibid_err *err)
 {
@@ -642,16 +710,52 @@ static enum ibid_code tell_busy(struct submission *sub, const struct uuid *id, e
 	struct claim claim = {0};
 	if (policy->in_progress == PROGRESS_WAIT && !sub->waited) {
 		sub->waited = true;
+		*ret = STEP_AGAIN;
+		if (id)
+			return await_worker(sub, policy->wait_us, err);
 		enum ibid_code code = store->ops->resolve(store, &sub->attempt, &sub->identity,
 		                                          policy->wait_us, &claim, err);
 		if (code)
 			return code;
-		if (claim.kind != CLAIM_BUSY) {
-			*ret = STEP_AGAIN;
+		if (claim.kind != CLAIM_BUSY)
 			return IBID_OK;
-		}
 	}
 	result_in_progress(sub->result, id, policy->in_progress == PROGRESS_ACCEPTED);
+	*ret = STEP_DONE;
+	return IBID_OK;
+}
+
+static enum ibid_code fenced(struct ibid_err *err)
+{
+	return err_set(err, IBID_FENCED,
+	               "the lease is lost: somebody else has the command, and nothing was done");
+}
+
+/* The command as its worker, or whoever takes it over, finds it (I6). */
+static enum ibid_code meet_held(struct submission *sub, struct claim *claim, enum step *ret,
+                                struct ibid_err *err)
+{
+	struct store *store = sub->ledger->store;
+	const struct command_row *row = &claim->row;
+	if (claim->kind == CLAIM_BUSY) {
+		/* Somebody looks at it, or ends it: wait, and see what is there then. */
+		enum ibid_code code = store->ops->resolve(store, &sub->attempt, &sub->identity,
+		                                          sub->ledger->resolve_us, claim, err);
+		*ret = STEP_COLLIDED;
+		return code;
+	}
+	if (claim->kind == CLAIM_FREE || row->lease_token != sub->token)
+		return fenced(err);
+	if (row->state == COMMAND_IN_PROGRESS) {
+		assert(claim->tx);
+		if (sub->errand == ERRAND_FINISH)
+			return perform(sub, &claim->tx, row, ret, err);
+		return row->stale ? hold(sub, &claim->tx, row, ret, err) : fenced(err);
+	}
+	if (sub->errand == ERRAND_TAKE)
+		return fenced(err);
+	/* Only its own worker writes under its token: it has ended it before. */
+	tell_replay(sub, row);
 	*ret = STEP_DONE;
 	return IBID_OK;
 }
@@ -692,12 +796,15 @@ static struct work_context context_of(const struct submission *sub)
 	    .emits = sub->contract->emits.items,
 	    .emit_count = sub->contract->emits.count,
 	    .now_us = sub->now_us,
+	    .holds_lease = holds_lease(sub),
 	};
 }
 
 static enum ibid_code meet_claim(struct submission *sub, struct claim *claim, enum step *ret,
                                  struct ibid_err *err)
 {
+	if (holds_lease(sub))
+		return meet_held(sub, claim, ret, err);
 	switch (claim->kind) {
 	case CLAIM_FOUND: return meet_row(sub, claim, ret, err);
 	case CLAIM_BUSY: return tell_busy(sub, NULL, ret, err);
@@ -710,8 +817,8 @@ static enum ibid_code meet_claim(struct submission *sub, struct claim *claim, en
 /* Scripts whose body is not kept, where the store can run a command from end to end at once. */
 static bool may_express(const struct submission *sub)
 {
-	return sub->ledger->store->ops->express && sub->operation->script && !sub->long_way &&
-	       !sub->pending && sub->contract->answer != ANSWER_FULL;
+	return sub->ledger->store->ops->express && sub->errand == ERRAND_SUBMIT && sub->script &&
+	       !sub->long_way && !sub->pending && sub->contract->answer != ANSWER_FULL;
 }
 
 /* It is durable. A body that can't be brought into canonical form is JSON all the same. */
@@ -770,7 +877,7 @@ static enum ibid_code express(struct submission *sub, const struct work_context 
 	struct audit_row audit = audit_of(sub, &row, &outcome);
 	struct express request = {
 	    .context = context,
-	    .script = sub->operation->script,
+	    .script = sub->script,
 	    .values = values,
 	    .row = &row,
 	    .audit = &audit,
@@ -837,26 +944,67 @@ static enum ibid_code run(struct submission *sub, struct ibid_err *err)
 	               "again with the same key");
 }
 
+void submission_init(struct submission *sub, struct ledger *ledger)
+{
+	*sub = (struct submission){
+	    .ledger = ledger, .id = uuid_v7(ledger->env), .correlation_id = "", .causation_id = ""};
+}
+
+void submission_release(struct submission *sub)
+{
+	arena_release(&sub->attempt);
+	arena_release(&sub->arena);
+}
+
+enum ibid_code submission_decide(struct submission *sub, struct ibid_result **ret,
+                                 struct ibid_err *err)
+{
+	enum ibid_code code = ledger_check_process(sub->ledger, err);
+	if (code)
+		return code;
+	sub->result = result_new();
+	code = sub->result ? run(sub, err) : err_set(err, IBID_NOMEM, "out of memory");
+	if (!code && sub->result->arena.failed)
+		code = err_set(err, IBID_NOMEM, "out of memory");
+	if (!code)
+		*ret = sub->result;
+	else
+		ibid_result_free(sub->result);
+	sub->result = NULL;
+	return code;
+}
+
+enum ibid_code submission_end(struct submission *sub, enum command_state state, const char *reason,
+                              const char *text, struct ibid_result **ret, struct ibid_err *err)
+{
+	struct outcome outcome = {.text = text};
+	sub->errand = ERRAND_FINISH;
+	postpone(sub, IBID_FAILED, FAILURE_SERVER, &outcome);
+	sub->end.given = true;
+	sub->end.state = state;
+	sub->end.reason = reason;
+	return submission_decide(sub, ret, err);
+}
+
+enum ibid_code submission_view(struct submission *sub, struct ibid_work *ret, struct ibid_err *err)
+{
+	const char *why;
+	sub->now_us = env_wall_us(sub->ledger->env);
+	work_init(ret, sub, NULL, sub->id);
+	ret->arena = &sub->arena;
+	if (!sub->payload)
+		return IBID_OK;
+	return fields_check(&sub->arena, sub->contract, sub->payload, &ret->params, &why, err);
+}
+
 enum ibid_code ledger_submit(struct ledger *ledger, const struct ibid_command *command,
                              struct ibid_result **ret, struct ibid_err *err)
 {
-	struct submission sub = {
-	    .ledger = ledger, .id = uuid_v7(ledger->env), .correlation_id = "", .causation_id = ""};
-	if (ledger->pid != getpid())
-		return err_set(err, IBID_MISUSE,
-		               "opened before a fork: open ibid in each process of its own");
-	enum ibid_code code = prepare(&sub, command, err);
-	if (!code) {
-		sub.result = result_new();
-		code = sub.result ? run(&sub, err) : err_set(err, IBID_NOMEM, "out of memory");
-	}
-	if (!code && sub.result->arena.failed)
-		code = err_set(err, IBID_NOMEM, "out of memory");
+	struct submission sub;
+	submission_init(&sub, ledger);
+	enum ibid_code code = submission_prepare(&sub, command, err);
 	if (!code)
-		*ret = sub.result;
-	else
-		ibid_result_free(sub.result);
-	arena_release(&sub.attempt);
-	arena_release(&sub.arena);
+		code = submission_decide(&sub, ret, err);
+	submission_release(&sub);
 	return code;
 }

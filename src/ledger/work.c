@@ -48,12 +48,13 @@ const char *ibid_work_payload(const struct ibid_work *work)
 
 void *ibid_work_sqlite(const struct ibid_work *work)
 {
-	return strcmp(work->tx->store->ops->name, "sqlite") == 0 ? work->connection : NULL;
+	return work->tx && strcmp(work->tx->store->ops->name, "sqlite") == 0 ? work->connection : NULL;
 }
 
 void *ibid_work_postgres(const struct ibid_work *work)
 {
-	return strcmp(work->tx->store->ops->name, "postgres") == 0 ? work->connection : NULL;
+	return work->tx && strcmp(work->tx->store->ops->name, "postgres") == 0 ? work->connection
+	                                                                       : NULL;
 }
 
 static const struct param *find_param(const struct ibid_work *work, const char *pointer)

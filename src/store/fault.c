@@ -355,6 +355,17 @@ static enum ibid_code fault_commit(struct tx **tx, struct arena *arena, struct o
 	return what == ACT_AFTER ? err_set(err, IBID_UNKNOWN, "injected fault") : code;
 }
 
+static enum ibid_code fault_renew_lease(struct store *store, const char *tenant,
+                                        const struct uuid *id, int64_t token, int64_t lease_us,
+                                        struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	enum ibid_code code;
+	FAULTY(fault, code, err,
+	       fault->inner->ops->renew_lease(fault->inner, tenant, id, token, lease_us, err));
+	return code;
+}
+
 static enum ibid_code fault_put_evidence(struct store *store, const struct evidence_row *row,
                                          struct ibid_err *err)
 {
@@ -413,6 +424,14 @@ static enum ibid_code fault_list_commands(struct store *store, struct arena *are
                                           struct ibid_err *err)
 {
 	FAULTY_LIST(struct command_row, list_commands, arena, filter);
+}
+
+static enum ibid_code fault_list_stale(struct store *store, struct arena *arena,
+                                       const struct command_filter *filter,
+                                       struct command_row **ret, size_t *ret_count,
+                                       struct ibid_err *err)
+{
+	FAULTY_LIST(struct command_row, list_stale, arena, filter);
 }
 
 static enum ibid_code fault_list_events(struct store *store, struct arena *arena,
@@ -479,6 +498,8 @@ static const struct store_ops fault_ops = {
     .express = fault_express,
     .commit = fault_commit,
     .rollback = fault_rollback,
+    .renew_lease = fault_renew_lease,
+    .list_stale = fault_list_stale,
     .put_evidence = fault_put_evidence,
     .get_command = fault_get_command,
     .list_commands = fault_list_commands,

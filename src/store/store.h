@@ -60,6 +60,12 @@ struct command_row {
 	int attempts;                                /* runs that left a trace; 1 for the first */
 	const char *client, *actor;                  /* who sent it first; NULL: not given */
 	int64_t created_us, finished_us, expires_us; /* finished 0: not yet */
+
+	/* Of a staged command. Whoever has the token may finish it; a finished row keeps it. */
+	int64_t lease_token;    /* 0: never staged */
+	int64_t lease_us;       /* in: IN_PROGRESS: from now, by the store's clock; 0: no end */
+	int64_t lease_until_us; /* out: 0: no end: locked, not free */
+	bool stale;             /* out: IN_PROGRESS, and its lease has ended by the store's clock */
 };
 
 /* Business evidence: one per accepted intent. */
@@ -214,6 +220,7 @@ struct work_context {
 	const char *const *emits;                           /* event types that the contract declares */
 	size_t emit_count;
 	int64_t now_us;
+	bool holds_lease; /* the caller wants to finish, or take over, a command IN_PROGRESS */
 };
 
 /* ---- Transactions --------------------------------------------------------------------------- */
@@ -235,8 +242,8 @@ enum claim_kind {
 struct claim {
 	enum claim_kind kind;
 	struct command_row row; /* CLAIM_FOUND */
-	struct tx *tx; /* CLAIM_FREE: open. CLAIM_FOUND: open, or NULL where the row is COMPLETED.
-	                  CLAIM_BUSY: NULL */
+	struct tx *tx; /* CLAIM_FREE: open. CLAIM_FOUND: open, or NULL where the row is COMPLETED, or
+	                  IN_PROGRESS and not for this caller. CLAIM_BUSY: NULL */
 };
 
 /* A command that a script can run from end to end. Status and resource of the row come from its
@@ -336,7 +343,8 @@ struct store_ops {
 	/* Open a transaction and claim the identity without waiting for a twin (SQLite: after waiting
 	 * for the writer lock). The row's body is read too. Two transactions never both hold
 	 * CLAIM_FREE, or CLAIM_FOUND with an open transaction, for one identity. `context` is what emit
-	 * in scripts sees; where a row is found, its own id takes the place of context's. */
+	 * in scripts sees; where a row is found, its own id takes the place of context's. A row
+	 * IN_PROGRESS is told without waiting for any lock (B05), unless the caller holds its lease. */
 	enum ibid_code (*claim)(struct store *, struct arena *, const struct identity *,
 	                        const struct work_context *context, struct claim *ret,
 	                        struct ibid_err *);
@@ -376,7 +384,9 @@ struct store_ops {
 
 	/* Write the command's row, complete. `previous` is the row that claim found (FAILED, or
 	 * REJECTED and evaluated again), which is replaced by compare-and-set, or NULL for a new one.
-	 * IBID_RETRY when another row is there: the primary key arbitrates (I2). */
+	 * IBID_RETRY when another row is there: the primary key arbitrates (I2). A row IN_PROGRESS,
+	 * with a lease, stages the command; the row that replaces it is compared by its token, too
+	 * (I6), and is itself IN_PROGRESS only where it takes over a lease that has ended. */
 	enum ibid_code (*put_command)(struct tx *, const struct command_row *,
 	                              const struct command_row *previous, struct ibid_err *);
 
@@ -401,6 +411,20 @@ struct store_ops {
 	 */
 	enum ibid_code (*commit)(struct tx **, struct arena *, struct outcome *ret, struct ibid_err *);
 	void (*rollback)(struct tx **); /* no-op on a NULL transaction */
+
+	/* ---- Leases: each is one transaction of its own ---------------------------------------------
+	 */
+
+	/* The lease of a command IN_PROGRESS now ends `lease_us` from now, by the store's clock, also
+	 * where it had ended and nobody took it. IBID_FENCED: it is not IN_PROGRESS under this token
+	 * (I6). */
+	enum ibid_code (*renew_lease)(struct store *, const char *tenant, const struct uuid *id,
+	                              int64_t token, int64_t lease_us, struct ibid_err *);
+
+	/* Commands IN_PROGRESS whose lease has ended by the store's clock, the longest ended first; one
+	 * without an end is never among them. Of the filter only tenant, operation and limit count. */
+	enum ibid_code (*list_stale)(struct store *, struct arena *, const struct command_filter *,
+	                             struct command_row **ret, size_t *ret_count, struct ibid_err *);
 
 	/* ---- Evidence and looking -------------------------------------------------------------------
 	 */

@@ -232,6 +232,23 @@ static void trace_rollback(struct tx **tx)
 	after(trace, "rollback", IBID_OK);
 }
 
+static enum ibid_code trace_renew_lease(struct store *store, const char *tenant,
+                                        const struct uuid *id, int64_t token, int64_t lease_us,
+                                        struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, renew_lease, trace->inner, tenant, id, token, lease_us, err);
+}
+
+static enum ibid_code trace_list_stale(struct store *store, struct arena *arena,
+                                       const struct command_filter *filter,
+                                       struct command_row **ret, size_t *ret_count,
+                                       struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, list_stale, trace->inner, arena, filter, ret, ret_count, err);
+}
+
 static enum ibid_code trace_put_evidence(struct store *store, const struct evidence_row *row,
                                          struct ibid_err *err)
 {
@@ -334,6 +351,8 @@ static const struct store_ops trace_ops = {
     .express = trace_express,
     .commit = trace_commit,
     .rollback = trace_rollback,
+    .renew_lease = trace_renew_lease,
+    .list_stale = trace_list_stale,
     .put_evidence = trace_put_evidence,
     .get_command = trace_get_command,
     .list_commands = trace_list_commands,

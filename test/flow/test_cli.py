@@ -41,10 +41,14 @@ VARIANTS = {  # name: (pattern, what takes its place) in the example's contract
     "break-payment": (r"handler:.*", "handler: { sql: break.sql }"),
     "derive-payment": (r"from: header.*", "from: [/from, /to]"),
     "callback-payment": (r"handler:.*", "handler: callback"),
+    "stage-payment": (r"handler:.*", "handler: callback\nstaged: { lease: 30s, recover: human }"),
+    "look-payment": (r"handler:.*", "handler: callback\nstaged: { lease: 30s, recover: { sql: look.sql } }"),
 }
 FILES = {
     "link-find.sql": "select 200 as status, null as body, 'payment' as resource_type, id as resource_id\n"
                      "  from payment where tenant = :tenant and note = :note;\n",
+    "look.sql": "select 201 as status, null as body, 'payment' as resource_type, id as resource_id\n"
+                "  from payment where tenant = :tenant and id = :command_id;\n",
     "break.sql": "insert into payment (tenant) values (null);\nselect 201 as status;\n",
 }
 
@@ -751,6 +755,70 @@ class StoreCases:
             self.assertRegex(answer.out, r"\A%s +\d{3}  \S" % state.lower())
             self.assertEqual(state.lower(), self.submit(PAYMENT, "--json", code=code).json["decision"])
         self.assertEqual(1, self.count("payment"))
+
+    def stage(self, operation, key, until="past"):
+        """A command whose worker went silent after it had paid: as ibid_stage leaves it."""
+        identity = self.submit(PAYMENT, "--json", key=key).json["command_id"]
+        said = self.ibid("fingerprint", "--contracts", self.contracts, "--tenant", "acme", "--operation", operation,
+                         stdin=PAYMENT).out
+        mark = re.search(r"[0-9a-f]{64}", said).group()
+        mark, column, ends = (
+            ("x'%s'" % mark, "lease_until_us", {"past": "1", "future": "4102444800000000", None: "null"})
+            if self.store.startswith("sqlite:") else
+            ("'\\x%s'" % mark, "lease_until", {"past": "'epoch'", "future": "'2100-01-01Z'", None: "null"}))
+        self.change("update ibid.command set operation = '%s', state = 'IN_PROGRESS', audit_id = null, "
+                    "fingerprint = %s, lease_token = 4294967296, %s = %s where key = '%s'" %
+                    (operation, mark, column, ends[until], key))
+        return identity
+
+    def recover(self, *more, **options):
+        return self.ibid("command", "recover", "--store", self.store, "--contracts", self.contracts, *more,
+                         **options)
+
+    def test_recover_tells_what_is_stale_and_a_person_decides(self):  # B06 B11
+        self.init()
+        self.assertIn("nothing to recover", self.recover().err)
+        stale = self.stage("stage-payment", "k-1")
+        self.stage("stage-payment", "k-2", until="future")
+        self.stage("stage-payment", "k-3", until=None)
+        dry = self.recover("--dry-run", "--json").lines
+        self.assertEqual([(stale, "acme", "stage-payment", "stale")],
+                         [tuple(line[name] for name in ("command_id", "tenant", "operation", "decision"))
+                          for line in dry])
+        self.assertIn("recovery", self.show(stale, "--json").json["awaits"])
+        for key, awaits in (("k-2", "its worker, until 2100"), ("k-3", "no end")):
+            record = self.show("--operation", "stage-payment", "--key", key, "--json").json
+            self.assertEqual("IN_PROGRESS", record["state"])
+            self.assertIn(awaits, record["awaits"])
+            self.assertEqual(4294967296, record["lease_token"])
+        self.assertEqual([], self.recover("--tenant", "other", "--json").lines)
+        self.assertEqual([], self.recover("--operation", "look-payment", "--json").lines)
+        self.assertRegex(self.recover(code=6).out, r"\Aunknown    %s  acme stage-payment  \S" % stale)
+        self.assertIn("nothing to recover", self.recover().err)
+        self.assertIn("a person", self.show(stale).out)
+        again = self.submit(PAYMENT, "--json", operation="stage-payment", code=6).json
+        self.assertEqual(("unknown", stale), (again["decision"], again["command_id"]))
+        again = self.submit(PAYMENT, "--json", operation="stage-payment", key="k-2", code=5).json
+        self.assertEqual("in_progress", again["decision"])
+        self.refused(*self.command("stage-payment", "k-9"), stdin=PAYMENT, says="ibid_stage")
+        self.refused("command", "recover", "--store", self.store, "--contracts", self.contracts, "--limit", "0",
+                     code=2, says="--limit")
+
+    def test_recover_completes_what_the_script_finds(self):  # B06
+        self.init()
+        # Not create-payment's own: its audit entry exists already, which a second one may not replace.
+        identity = self.stage("look-payment", "k-1")
+        fresh = identity[:-4] + "ffff"
+        self.change("update ibid.command set id = '%s'" % fresh)
+        self.change("delete from ledger_entry")
+        self.change("update payment set id = '%s'" % fresh)
+        self.assertEqual([(fresh, "executed", 201)],
+                         [(line["command_id"], line["decision"], line["status"])
+                          for line in self.recover("--json").lines])
+        record = self.show(fresh, "--json").json
+        self.assertEqual(("COMPLETED", fresh, "executed", None),
+                         (record["state"], record["resource_id"], record["audit"]["outcome"], record["awaits"]))
+        self.assertEqual("executed", self.submit(PAYMENT, "--json", operation="look-payment").json["decision"])
 
     def test_a_derived_key_needs_no_key_and_refuses_another_one(self):  # A04
         self.init()

@@ -971,6 +971,165 @@ static void replacing_a_row_that_has_moved_on_is_a_retry(void **state) /* I2 */
 	bed->ops->rollback(&got.tx);
 }
 
+/* ---- Leases --------------------------------------------------------------------------------- */
+
+static const int64_t hour_us = INT64_C(3600000000);
+
+static struct command_row staged(const char *key, unsigned n, int64_t token, int64_t lease_us)
+{
+	struct command_row row = failed(key, n);
+	row.state = COMMAND_IN_PROGRESS;
+	row.status = 0;
+	row.reason = row.text = NULL;
+	row.finished_us = 0;
+	row.lease_token = token;
+	row.lease_us = lease_us;
+	return row;
+}
+
+static void stage(struct bed *bed, const char *key, unsigned n, int64_t token, int64_t lease_us)
+{
+	struct tx *tx = claim_free(bed, key, n);
+	struct command_row row = staged(key, n, token, lease_us);
+	complete_row(bed, &tx, &row, NULL);
+}
+
+/* As its worker, or whoever takes it over. */
+static struct claim claim_held(struct bed *bed, const char *key)
+{
+	struct identity identity = identity_of(key);
+	struct work_context context = context_of(99);
+	struct claim got = {.kind = CLAIM_BUSY};
+	context.holds_lease = true;
+	check(bed, bed->ops->claim(bed->store, &bed->arena, &identity, &context, &got, &bed->err));
+	assert_int_equal(got.kind, CLAIM_FOUND);
+	assert_non_null(got.tx);
+	return got;
+}
+
+static size_t list_stale(struct bed *bed, const char *tenant, const char *operation,
+                         struct command_row **ret)
+{
+	struct command_filter filter = {.tenant = tenant, .operation = operation, .limit = 10};
+	size_t found = 0;
+	check(bed, bed->ops->list_stale(bed->store, &bed->arena, &filter, ret, &found, &bed->err));
+	return found;
+}
+
+static void staged_row_is_told_at_once_also_while_its_worker_finishes(void **state) /* B05 B06 */
+{
+	struct bed *bed = bed_of(state);
+	stage(bed, "k-1", 1, 7, hour_us);
+	struct claim worker = claim_held(bed, "k-1");
+	struct claim twin = claim(bed, "k-1", 2);
+	assert_int_equal(twin.kind, CLAIM_FOUND);
+	assert_null(twin.tx);
+	assert_int_equal(twin.row.state, COMMAND_IN_PROGRESS);
+	assert_int_equal(twin.row.lease_token, 7);
+	assert_true(twin.row.lease_until_us > 0);
+	assert_false(twin.row.stale);
+	bed->ops->rollback(&worker.tx);
+}
+
+static void staged_row_is_finished_under_its_token_only(void **state) /* B06 I6 */
+{
+	struct bed *bed = bed_of(state);
+	struct outcome outcome;
+	stage(bed, "k-1", 1, 7, hour_us);
+	struct command_row done = completed("k-1", 1);
+	done.lease_token = 7;
+	struct claim got = claim_held(bed, "k-1");
+	struct command_row stale = got.row;
+	struct audit_row audit = audit_of(&done);
+	struct event_row event = event_of(1, 1, 0);
+	stale.lease_token = 6;
+	check(bed, bed->ops->put_event(got.tx, &event, &bed->err));
+	check(bed, bed->ops->put_audit(got.tx, &audit, &bed->err));
+	enum ibid_code code = bed->ops->put_command(got.tx, &done, &stale, &bed->err);
+	assert_int_equal(end_with(bed, &got.tx, code, &outcome), IBID_RETRY);
+	assert_counts(1, 0, 0);
+
+	got = claim_held(bed, "k-1");
+	complete_row(bed, &got.tx, &done, &got.row);
+	got = claim(bed, "k-1", 2);
+	assert_row(&got.row, &done);
+	assert_int_equal(got.row.lease_token, 7);
+	assert_int_equal(got.row.lease_until_us, 0);
+	assert_counts(1, 0, 1);
+}
+
+static void ended_lease_is_stale_and_one_without_end_is_locked(void **state) /* B06 */
+{
+	struct bed *bed = bed_of(state);
+	struct command_row *rows = NULL;
+	stage(bed, "ended", 1, 7, 1);
+	stage(bed, "running", 2, 7, hour_us);
+	stage(bed, "locked", 3, 7, 0);
+	assert_int_equal(list_stale(bed, NULL, NULL, &rows), 1);
+	assert_string_equal(rows[0].identity.key, "ended");
+	assert_true(rows[0].stale);
+	assert_int_equal(rows[0].lease_token, 7);
+	assert_int_equal(list_stale(bed, "acme", "create-payment", &rows), 1);
+	assert_int_equal(list_stale(bed, "other", NULL, &rows), 0);
+	assert_int_equal(list_stale(bed, NULL, "other", &rows), 0);
+
+	struct claim got = claim_held(bed, "locked");
+	assert_false(got.row.stale);
+	assert_int_equal(got.row.lease_until_us, 0);
+	bed->ops->rollback(&got.tx);
+	got = claim_held(bed, "ended");
+	assert_true(got.row.stale);
+	bed->ops->rollback(&got.tx);
+}
+
+/* Replace a row in progress by one under another token. */
+static enum ibid_code take_over(struct bed *bed, const char *key, unsigned n)
+{
+	struct outcome outcome;
+	struct claim got = claim_held(bed, key);
+	struct command_row next = staged(key, n, 8, hour_us);
+	enum ibid_code code = bed->ops->put_command(got.tx, &next, &got.row, &bed->err);
+	return end_with(bed, &got.tx, code, &outcome);
+}
+
+static void lease_is_taken_over_only_when_it_has_ended(void **state) /* B06 I6 */
+{
+	struct bed *bed = bed_of(state);
+	stage(bed, "ended", 1, 7, 1);
+	stage(bed, "running", 2, 7, hour_us);
+	stage(bed, "locked", 3, 7, 0);
+	assert_int_equal(take_over(bed, "ended", 1), IBID_OK);
+	assert_int_equal(take_over(bed, "running", 2), IBID_RETRY);
+	assert_int_equal(take_over(bed, "locked", 3), IBID_RETRY);
+	struct claim got = claim(bed, "ended", 9);
+	assert_int_equal(got.row.lease_token, 8);
+	assert_false(got.row.stale);
+	got = claim(bed, "locked", 9);
+	assert_int_equal(got.row.lease_token, 7);
+}
+
+static void lease_is_renewed_under_its_token_only(void **state) /* B06 I6 */
+{
+	struct bed *bed = bed_of(state);
+	struct command_row *rows = NULL;
+	struct uuid id = make_id(1);
+	stage(bed, "k-1", 1, 7, 1);
+	assert_int_equal(bed->ops->renew_lease(bed->store, "acme", &id, 6, hour_us, &bed->err),
+	                 IBID_FENCED);
+	assert_int_equal(bed->ops->renew_lease(bed->store, "other", &id, 7, hour_us, &bed->err),
+	                 IBID_FENCED);
+	assert_int_equal(list_stale(bed, NULL, NULL, &rows), 1);
+	check(bed, bed->ops->renew_lease(bed->store, "acme", &id, 7, hour_us, &bed->err));
+	assert_int_equal(list_stale(bed, NULL, NULL, &rows), 0);
+
+	struct claim got = claim_held(bed, "k-1");
+	struct command_row done = failed("k-1", 1);
+	done.lease_token = 7;
+	complete_row(bed, &got.tx, &done, &got.row);
+	assert_int_equal(bed->ops->renew_lease(bed->store, "acme", &id, 7, hour_us, &bed->err),
+	                 IBID_FENCED);
+}
+
 static void replaced_outcome_takes_its_body_with_it(void **state)
 {
 	struct bed *bed = bed_of(state);
@@ -2114,6 +2273,11 @@ int suite_run(const char *name, const struct suite_backend *with)
 	    READY(second_row_of_an_identity_is_refused_by_the_key),
 	    READY(failed_row_is_replaced_by_compare_and_set),
 	    READY(replacing_a_row_that_has_moved_on_is_a_retry),
+	    READY(staged_row_is_told_at_once_also_while_its_worker_finishes),
+	    READY(staged_row_is_finished_under_its_token_only),
+	    READY(ended_lease_is_stale_and_one_without_end_is_locked),
+	    READY(lease_is_taken_over_only_when_it_has_ended),
+	    READY(lease_is_renewed_under_its_token_only),
 	    READY(replaced_outcome_takes_its_body_with_it),
 	    READY(completed_command_without_audit_entry_can_not_be_written),
 	    READY(second_audit_entry_of_a_command_is_refused),

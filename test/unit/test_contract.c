@@ -584,6 +584,21 @@ static void wrong_values_are_refused_with_what_would_be_right(void **state)
 	    {50, "covers: []", 50, "covers is empty"},
 	    {50, "covers: [a, [b]]", 50, "covers must be one value, not a list"},
 	    {53, "handler: sql", 53, "handler is `sql`: it must be callback, or { sql: FILE }"},
+	    {53, "handler: callback\nstaged: yes", 54,
+	     "staged must be a mapping, such as { lease: 30s, recover: human }"},
+	    {53, "handler: callback\nstaged: { recover: human }", 54, "staged.lease is missing"},
+	    {53, "handler: callback\nstaged: { lease: 30s }", 54, "staged.recover is missing"},
+	    {53, "handler: callback\nstaged: { lease: 30s, recover: again }", 54,
+	     "staged.recover is `again`: it must be human, inquiry, or { sql: FILE }"},
+	    {53, "handler: callback\nstaged: { lease: 30s, recover: { sql: ../x.sql } }", 54,
+	     "staged.recover.sql is `../x.sql`: it must be the plain name of a file in this directory; "
+	     "only $store is replaced"},
+	    {53, "handler: callback\nstaged: { lease: 900ms, recover: human }", 54,
+	     "staged.lease is `900ms`: a lease lasts a second at least"},
+	    {53, "handler: { sql: create-payment.$store.sql }\nstaged: { lease: 30s, recover: human }",
+	     54,
+	     "staged commands are done by a program: they need `handler: callback`; a script runs in "
+	     "one transaction and leaves nothing to recover"},
 	    {53, "handler: { sql: ../x.sql }", 53,
 	     "handler.sql is `../x.sql`: it must be the plain name of a file in this directory; only "
 	     "$store "
@@ -864,6 +879,36 @@ static void a_wrong_default_is_told_once_at_its_own_place(void **state)
 	assert_int_equal(contracts_count(loaded.contracts), 0);
 	assert_non_null(strstr(contracts_problem(loaded.contracts, 0)->file, "/defaults.yaml"));
 	loaded_close(&loaded);
+}
+
+static void a_staged_contract_is_read_and_says_who_finds_out(void **state) /* B06 */
+{
+	static const struct {
+		const char *says;
+		int recover;
+	} cases[] = {{"human", RECOVER_HUMAN},
+	             {"inquiry", RECOVER_INQUIRY},
+	             {"{ sql: by-reference.$store.sql }", RECOVER_QUERY}};
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct loaded loaded;
+		char lines[160];
+		snprintf(lines, sizeof lines, "handler: callback\nstaged: { lease: 30s, recover: %s }",
+		         cases[i].says);
+		load_mutant(&loaded, 53, lines);
+		assert_int_equal(contracts_count(loaded.contracts), 1);
+		const struct contract *contract = contracts_at(loaded.contracts, 0);
+		assert_int_equal(contract->staged.lease_us, 30000000);
+		assert_int_equal(contract->staged.recover, cases[i].recover);
+		struct arena arena = {0};
+		struct contract *again = NULL;
+		struct ibid_err err;
+		assert_int_equal(contract_from_text(&arena, contract->text, &again, &err), IBID_OK);
+		assert_string_equal(again->text, contract->text);
+		assert_int_equal(again->staged.recover, cases[i].recover);
+		arena_release(&arena);
+		loaded_close(&loaded);
+	}
 }
 
 static void defaults_may_not_answer_for_identity_fact_and_handler(void **state)
@@ -1263,6 +1308,7 @@ int main(void)
 	    cmocka_unit_test(defaults_fill_a_mapping_that_is_there_but_blank),
 	    cmocka_unit_test(what_defaults_leave_open_is_missing_in_the_contract),
 	    cmocka_unit_test(a_wrong_default_is_told_once_at_its_own_place),
+	    cmocka_unit_test(a_staged_contract_is_read_and_says_who_finds_out),
 	    cmocka_unit_test(defaults_may_not_answer_for_identity_fact_and_handler),
 	    cmocka_unit_test(defaults_that_are_no_mapping_are_refused),
 	    cmocka_unit_test(the_text_of_a_contract_reads_back_as_the_same_contract),

@@ -43,7 +43,7 @@ const char *pg_join(struct arena *arena, const char *const *names, size_t count)
 enum { CALL_BEGIN, CALL_LOCK, CALL_FIND, CALL_COUNT };
 
 static enum ibid_code claimed(struct pg_store *store, struct arena *arena, struct pg_conn *conn,
-                              const struct pg_call *calls, const struct uuid *new_id,
+                              const struct pg_call *calls, const struct work_context *context,
                               struct claim *ret, struct ibid_err *err)
 {
 	struct claim claim = {.kind = CLAIM_FREE};
@@ -56,16 +56,21 @@ static enum ibid_code claimed(struct pg_store *store, struct arena *arena, struc
 	}
 	/* A completed row never changes again: also seen past a twin that is only looking at it. */
 	bool completed = claim.kind == CLAIM_FOUND && claim.row.state == COMMAND_COMPLETED;
-	if (!gained && !completed)
+	/* One in progress is nobody's but its worker's: nothing is to be held for others. */
+	bool held = claim.kind == CLAIM_FOUND && claim.row.state == COMMAND_IN_PROGRESS &&
+	            !context->holds_lease;
+	if (!gained && !completed && !held)
 		claim = (struct claim){.kind = CLAIM_BUSY};
 	if (arena->failed) {
 		pg_pool_give(store, conn);
 		return err_set(err, IBID_NOMEM, "out of memory");
 	}
-	if (!gained || completed)
+	if (!gained || completed || held)
 		pg_pool_give(store, conn); /* rolls back */
 	else
-		code = pg_tx_new(store, conn, claim.kind == CLAIM_FOUND ? &claim.row.id : new_id, &tx, err);
+		code = pg_tx_new(store, conn,
+		                 claim.kind == CLAIM_FOUND ? &claim.row.id : &context->command_id, &tx,
+		                 err);
 	if (code)
 		return code;
 	claim.tx = tx ? &tx->base : NULL;
@@ -98,7 +103,7 @@ enum ibid_code pg_claim(struct store *base, struct arena *arena, const struct id
 		return err_set(err, IBID_NOMEM, "out of memory");
 	enum ibid_code code = pg_pool_trip(store, calls, CALL_COUNT, &conn, err);
 	if (code == IBID_OK)
-		code = claimed(store, arena, conn, calls, &context->command_id, ret, err);
+		code = claimed(store, arena, conn, calls, context, ret, err);
 	pg_release(calls, CALL_COUNT);
 	return code;
 }

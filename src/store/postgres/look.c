@@ -28,6 +28,9 @@ enum command_column {
 	COLUMN_CREATED,
 	COLUMN_FINISHED,
 	COLUMN_EXPIRES,
+	COLUMN_LEASE_TOKEN,
+	COLUMN_LEASE_UNTIL,
+	COLUMN_STALE,
 	COLUMN_BODY,
 	COLUMN_COUNT
 };
@@ -59,6 +62,9 @@ void pg_read_command(struct arena *arena, const PGresult *result, int row, struc
 	    .created_us = pg_cell_int(result, row, COLUMN_CREATED),
 	    .finished_us = pg_cell_int(result, row, COLUMN_FINISHED),
 	    .expires_us = pg_cell_int(result, row, COLUMN_EXPIRES),
+	    .lease_token = pg_cell_int(result, row, COLUMN_LEASE_TOKEN),
+	    .lease_until_us = pg_cell_int(result, row, COLUMN_LEASE_UNTIL),
+	    .stale = pg_cell_bool(result, row, COLUMN_STALE),
 	};
 	bool known = command_state_read(pg_cell(result, row, COLUMN_STATE), &ret->state);
 	assert(known);
@@ -240,6 +246,15 @@ enum ibid_code pg_list_commands(struct store *store, struct arena *arena,
 	struct pg_call call = filter->tenant ? PG_CALL(COMMAND_LIST, .values = values)
 	                                     : PG_CALL(COMMAND_LIST_ALL, .values = values + 1);
 	return list(store, arena, call, &command_reader, (void **)ret, ret_count, err);
+}
+
+enum ibid_code pg_list_stale(struct store *store, struct arena *arena,
+                             const struct command_filter *filter, struct command_row **ret,
+                             size_t *ret_count, struct ibid_err *err)
+{
+	const char *values[] = {filter->tenant, filter->operation, limit_text(arena, filter->limit)};
+	return list(store, arena, PG_CALL(COMMAND_LIST_STALE, .values = values), &command_reader,
+	            (void **)ret, ret_count, err);
 }
 
 enum ibid_code pg_list_events(struct store *store, struct arena *arena, const char *tenant,

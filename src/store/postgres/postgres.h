@@ -31,11 +31,14 @@
 	X(RESOLVE_WAIT, resolve_wait, 1)                                                               \
 	X(RESOLVE_LOCK, resolve_lock, 1)                                                               \
 	X(COMMAND_INSERT, command_insert, 22)                                                          \
-	X(COMMAND_REPLACE, command_replace, 24)                                                        \
+	X(COMMAND_STAGE, command_stage, 24)                                                            \
+	X(COMMAND_REPLACE, command_replace, 27)                                                        \
 	X(COMMAND_GET, command_get, 4)                                                                 \
 	X(COMMAND_GET_ID, command_get_id, 2)                                                           \
 	X(COMMAND_LIST, command_list, 6)                                                               \
 	X(COMMAND_LIST_ALL, command_list_all, 5)                                                       \
+	X(COMMAND_LIST_STALE, command_list_stale, 3)                                                   \
+	X(LEASE_RENEW, lease_renew, 4)                                                                 \
 	X(ANSWER_INSERT, answer_insert, 4)                                                             \
 	X(EVENT_APPEND, event_append, 12)                                                              \
 	X(EVENT_LIST, event_list, 2)                                                                   \
@@ -334,6 +337,9 @@ enum ibid_code pg_get_command(struct store *store, struct arena *arena, const ch
 enum ibid_code pg_list_commands(struct store *store, struct arena *arena,
                                 const struct command_filter *filter, struct command_row **ret,
                                 size_t *ret_count, struct ibid_err *err);
+enum ibid_code pg_list_stale(struct store *store, struct arena *arena,
+                             const struct command_filter *filter, struct command_row **ret,
+                             size_t *ret_count, struct ibid_err *err);
 enum ibid_code pg_list_events(struct store *store, struct arena *arena, const char *tenant,
                               const struct uuid *command_id, size_t limit, struct event_row **ret,
                               size_t *ret_count, struct ibid_err *err);
@@ -349,6 +355,10 @@ enum ibid_code pg_get_exception(struct store *store, struct arena *arena, const 
 enum ibid_code pg_list_exceptions(struct store *store, struct arena *arena,
                                   const struct exception_filter *filter, struct exception_row **ret,
                                   size_t *ret_count, struct ibid_err *err);
+
+/* stage.c */
+enum ibid_code pg_renew_lease(struct store *store, const char *tenant, const struct uuid *id,
+                              int64_t token, int64_t lease_us, struct ibid_err *err);
 
 /* schema.c */
 enum ibid_code pg_migrate(struct store *store, int *ret_from, int *ret_to, struct ibid_err *err);

@@ -85,6 +85,20 @@ static enum ibid_code put_body(struct pg_tx *tx, const struct command_row *row,
 	return queue(tx, STATEMENT_ANSWER_INSERT, values, err);
 }
 
+static const char *int_or_null(struct arena *arena, int64_t value)
+{
+	return value ? pg_int(arena, value) : NULL;
+}
+
+/* Each takes as many of the values as it has parameters. */
+static enum pg_statement_name statement_of(const struct command_row *row,
+                                           const struct command_row *previous)
+{
+	if (previous)
+		return STATEMENT_COMMAND_REPLACE;
+	return row->lease_token ? STATEMENT_COMMAND_STAGE : STATEMENT_COMMAND_INSERT;
+}
+
 enum ibid_code pg_put_command(struct tx *base, const struct command_row *row,
                               const struct command_row *previous, struct ibid_err *err)
 {
@@ -118,11 +132,13 @@ enum ibid_code pg_put_command(struct tx *base, const struct command_row *row,
 	    pg_time(arena, row->created_us),
 	    pg_time_or_null(arena, row->finished_us),
 	    pg_time_or_null(arena, row->expires_us),
+	    int_or_null(arena, row->lease_token),
+	    int_or_null(arena, row->lease_us),
 	    previous ? command_state_name(previous->state) : NULL,
 	    previous ? pg_int(arena, previous->attempts) : NULL,
+	    previous ? int_or_null(arena, previous->lease_token) : NULL,
 	};
-	enum ibid_code code = queue(tx, previous ? STATEMENT_COMMAND_REPLACE : STATEMENT_COMMAND_INSERT,
-	                            values, err);
+	enum ibid_code code = queue(tx, statement_of(row, previous), values, err);
 	if (code == IBID_OK && row->body)
 		code = put_body(tx, row, err);
 	return code;

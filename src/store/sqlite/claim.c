@@ -2,8 +2,8 @@
 /* claim.c -- who may run a command, and what became of one.
  *
  * The writer lock makes claims exclusive: between the look inside it and the end of the transaction
- * nobody else can write the row. A completed command is answered by a reader alone, because that
- * row does not change any more. */
+ * nobody else can write the row. A completed command, and one in progress, is answered by a reader
+ * alone. */
 #include "store/sqlite/lite.h"
 
 /* ---- Claim ---------------------------------------------------------------------------------- */
@@ -35,9 +35,18 @@ static enum ibid_code claim_inside(struct lite_tx *tx, struct arena *arena,
 	if (code && code != IBID_NOT_FOUND)
 		return code;
 	ret->kind = code ? CLAIM_FREE : CLAIM_FOUND;
-	if (ret->kind == CLAIM_FOUND)
+	if (ret->kind == CLAIM_FOUND) {
 		tx->context.command_id = ret->row.id;
+		lite_mark_stale(tx->store, &ret->row);
+	}
 	return IBID_OK;
+}
+
+/* A completed row does not change any more, and one in progress is nobody's but its worker's. */
+static bool told_by_looking(const struct command_row *row, const struct work_context *context)
+{
+	return row->state == COMMAND_COMPLETED ||
+	       (row->state == COMMAND_IN_PROGRESS && !context->holds_lease);
 }
 
 enum ibid_code lite_claim(struct store *base, struct arena *arena, const struct identity *identity,
@@ -50,7 +59,7 @@ enum ibid_code lite_claim(struct store *base, struct arena *arena, const struct 
 	enum ibid_code code = look(store, arena, identity, &claim.row, err);
 	if (code && code != IBID_NOT_FOUND)
 		return code;
-	if (code || claim.row.state != COMMAND_COMPLETED) {
+	if (code || !told_by_looking(&claim.row, context)) {
 		if (lite_runs(store, identity)) {
 			*ret = (struct claim){.kind = CLAIM_BUSY};
 			return IBID_OK;
@@ -61,7 +70,7 @@ enum ibid_code lite_claim(struct store *base, struct arena *arena, const struct 
 		claim.tx = &tx->base;
 		code = claim_inside(tx, arena, identity, &claim, err);
 	}
-	if (code || (claim.kind == CLAIM_FOUND && claim.row.state == COMMAND_COMPLETED))
+	if (code || (claim.kind == CLAIM_FOUND && told_by_looking(&claim.row, context)))
 		lite_tx_rollback(&claim.tx);
 	if (!code)
 		*ret = claim;

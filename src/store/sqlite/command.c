@@ -31,6 +31,8 @@ static enum ibid_code read_row(struct lite_run *run, struct arena *arena, struct
 	ret->created_us = lite_read_int(run);
 	ret->finished_us = lite_read_int(run);
 	ret->expires_us = lite_read_int(run);
+	ret->lease_token = lite_read_int(run);
+	ret->lease_until_us = lite_read_int(run);
 	ret->body = lite_read_bytes(run, arena, &ret->body_size);
 	if (arena->failed)
 		return err_set(err, IBID_NOMEM, "out of memory");
@@ -96,6 +98,8 @@ enum ibid_code lite_get_command(struct store *base, struct arena *arena, const c
 		code = lite_find_command(conn, arena, &within, ret, err);
 	}
 	lite_reader_give(store, conn);
+	if (!code)
+		lite_mark_stale(store, ret);
 	if (code == IBID_NOT_FOUND)
 		err_set(err, code, "no such command");
 	return code;
@@ -117,9 +121,20 @@ static enum ibid_code start_list(struct lite_conn *conn, const struct command_fi
 	return code;
 }
 
-enum ibid_code lite_list_commands(struct store *base, struct arena *arena,
-                                  const struct command_filter *filter, struct command_row **ret,
-                                  size_t *ret_count, struct ibid_err *err)
+static enum ibid_code start_stale(struct lite_conn *conn, const struct command_filter *filter,
+                                  int64_t now_us, struct lite_run *run, struct ibid_err *err)
+{
+	enum ibid_code code = lite_start(conn, LITE_command_list_stale, run, err);
+	lite_bind_text(run, filter->tenant);
+	lite_bind_text(run, filter->operation);
+	lite_bind_int(run, now_us);
+	lite_bind_int(run, (int64_t)filter->limit);
+	return code;
+}
+
+static enum ibid_code list(struct store *base, struct arena *arena,
+                           const struct command_filter *filter, bool stale,
+                           struct command_row **ret, size_t *ret_count, struct ibid_err *err)
 {
 	struct lite_store *store = lite_of(base);
 	struct lite_conn *conn;
@@ -128,10 +143,13 @@ enum ibid_code lite_list_commands(struct store *base, struct arena *arena,
 	enum ibid_code code = lite_reader_take(store, &conn, err);
 	if (code)
 		return code;
-	code = start_list(conn, filter, &run, err);
+	code = stale ? start_stale(conn, filter, env_wall_us(store->env), &run, err)
+	             : start_list(conn, filter, &run, err);
 	while (lite_row(&run, &code, err)) {
 		struct command_row *row = lite_rows_add(&rows);
 		code = row ? read_row(&run, arena, row, err) : err_set(err, IBID_NOMEM, "out of memory");
+		if (!code)
+			lite_mark_stale(store, row);
 	}
 	lite_end(&run);
 	lite_reader_give(store, conn);
@@ -142,9 +160,23 @@ enum ibid_code lite_list_commands(struct store *base, struct arena *arena,
 	return code;
 }
 
+enum ibid_code lite_list_commands(struct store *store, struct arena *arena,
+                                  const struct command_filter *filter, struct command_row **ret,
+                                  size_t *ret_count, struct ibid_err *err)
+{
+	return list(store, arena, filter, false, ret, ret_count, err);
+}
+
+enum ibid_code lite_list_stale(struct store *store, struct arena *arena,
+                               const struct command_filter *filter, struct command_row **ret,
+                               size_t *ret_count, struct ibid_err *err)
+{
+	return list(store, arena, filter, true, ret, ret_count, err);
+}
+
 /* ---- Writing -------------------------------------------------------------------------------- */
 
-static void bind_row(struct lite_run *run, const struct command_row *row)
+static void bind_row(struct lite_run *run, const struct command_row *row, int64_t now_us)
 {
 	lite_bind_text(run, row->identity.tenant);
 	lite_bind_text(run, row->identity.operation);
@@ -168,6 +200,8 @@ static void bind_row(struct lite_run *run, const struct command_row *row)
 	lite_bind_int(run, row->created_us);
 	lite_bind_int(run, row->finished_us);
 	lite_bind_int(run, row->expires_us);
+	lite_bind_int_or_null(run, row->lease_token);
+	lite_bind_int_or_null(run, row->lease_us ? now_us + row->lease_us : 0);
 }
 
 static enum ibid_code taken(struct ibid_err *err)
@@ -175,12 +209,12 @@ static enum ibid_code taken(struct ibid_err *err)
 	return err_set(err, IBID_RETRY, "another transaction has written this command"); /* I2 */
 }
 
-static enum ibid_code insert(struct lite_conn *conn, const struct command_row *row,
+static enum ibid_code insert(struct lite_conn *conn, const struct command_row *row, int64_t now_us,
                              struct ibid_err *err)
 {
 	struct lite_run run;
 	enum ibid_code code = lite_start(conn, LITE_command_put, &run, err);
-	bind_row(&run, row);
+	bind_row(&run, row, now_us);
 	if (!code)
 		code = lite_finish(&run, err);
 	if (code && run.rc == SQLITE_CONSTRAINT_PRIMARYKEY)
@@ -189,15 +223,17 @@ static enum ibid_code insert(struct lite_conn *conn, const struct command_row *r
 	return code;
 }
 
-static enum ibid_code replace(struct lite_conn *conn, const struct command_row *row,
+static enum ibid_code replace(struct lite_conn *conn, const struct command_row *row, int64_t now_us,
                               const struct command_row *previous, struct ibid_err *err)
 {
 	struct lite_run run;
 	enum ibid_code code = lite_start(conn, LITE_command_replace, &run, err);
-	bind_row(&run, row);
+	bind_row(&run, row, now_us);
 	lite_bind_uuid(&run, &previous->id);
 	lite_bind_text(&run, command_state_name(previous->state));
 	lite_bind_int(&run, previous->attempts);
+	lite_bind_int_or_null(&run, previous->lease_token);
+	lite_bind_int(&run, now_us);
 	if (!code)
 		code = lite_finish(&run, err);
 	if (!code && sqlite3_changes(conn->db) != 1)
@@ -240,7 +276,9 @@ enum ibid_code lite_put_command(struct tx *base, const struct command_row *row,
 	enum ibid_code code = lite_tx_ready(tx, err);
 	if (code)
 		return code;
-	code = previous ? replace(tx->conn, row, previous, err) : insert(tx->conn, row, err);
+	int64_t now_us = env_wall_us(tx->store->env);
+	code = previous ? replace(tx->conn, row, now_us, previous, err)
+	                : insert(tx->conn, row, now_us, err);
 	if (!code && previous)
 		code = delete_body(tx->conn, previous, err);
 	if (!code && row->body)

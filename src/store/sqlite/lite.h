@@ -174,10 +174,18 @@ enum ibid_code lite_get_command(struct store *, struct arena *, const char *tena
                                 struct command_row *ret, struct ibid_err *);
 enum ibid_code lite_list_commands(struct store *, struct arena *, const struct command_filter *,
                                   struct command_row **ret, size_t *ret_count, struct ibid_err *);
+enum ibid_code lite_list_stale(struct store *, struct arena *, const struct command_filter *,
+                               struct command_row **ret, size_t *ret_count, struct ibid_err *);
 /* On the given connection. IBID_NOT_FOUND without a text when there is none. */
 IBID_CHECK enum ibid_code lite_find_command(struct lite_conn *conn, struct arena *arena,
                                             const struct identity *identity,
                                             struct command_row *ret, struct ibid_err *err);
+
+/* stage.c */
+enum ibid_code lite_renew_lease(struct store *, const char *tenant, const struct uuid *id,
+                                int64_t token, int64_t lease_us, struct ibid_err *);
+/* Say of a row that was read whether its lease has ended. */
+void lite_mark_stale(const struct lite_store *store, struct command_row *row);
 
 /* event.c */
 enum ibid_code lite_put_event(struct tx *, const struct event_row *, struct ibid_err *);

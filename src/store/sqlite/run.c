@@ -38,6 +38,14 @@ void lite_bind_int(struct lite_run *run, int64_t number)
 		note(run, sqlite3_bind_int64(run->stmt, at, number));
 }
 
+void lite_bind_int_or_null(struct lite_run *run, int64_t number)
+{
+	if (number)
+		lite_bind_int(run, number);
+	else
+		run->bound++; /* what is not bound is NULL */
+}
+
 void lite_bind_uuid(struct lite_run *run, const struct uuid *uuid)
 {
 	char text[UUID_TEXT_SIZE];

@@ -32,6 +32,7 @@ enum ibid_code lite_start(struct lite_conn *conn, enum lite_sql sql, struct lite
 void lite_bind_text(struct lite_run *run, const char *text);
 void lite_bind_bytes(struct lite_run *run, const char *text, size_t size);
 void lite_bind_int(struct lite_run *run, int64_t number);
+void lite_bind_int_or_null(struct lite_run *run, int64_t number);           /* 0 is SQL NULL */
 void lite_bind_uuid(struct lite_run *run, const struct uuid *uuid);         /* NULL is SQL NULL */
 void lite_bind_uuid_or_null(struct lite_run *run, const struct uuid *uuid); /* all zero, too */
 void lite_bind_hash(struct lite_run *run, const struct sha256 *hash);

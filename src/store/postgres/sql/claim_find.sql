@@ -9,6 +9,8 @@ select
 	(extract(epoch from c.created_at) * 1000000)::bigint,
 	(extract(epoch from c.finished_at) * 1000000)::bigint,
 	(extract(epoch from c.expires_at) * 1000000)::bigint,
+	c.lease_token, (extract(epoch from c.lease_until) * 1000000)::bigint,
+	c.state = 'IN_PROGRESS' and c.lease_until < clock_timestamp(),
 	ibid.kept_body(c.tenant, c.id, c.attempts), set_config('ibid.command_id', c.id::text, true)
 from ibid.command as c
 where c.tenant = $1 and c.operation = $2 and c.scope = $3 and c.key = $4

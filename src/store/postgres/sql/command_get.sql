@@ -7,6 +7,8 @@ select
 	(extract(epoch from c.created_at) * 1000000)::bigint,
 	(extract(epoch from c.finished_at) * 1000000)::bigint,
 	(extract(epoch from c.expires_at) * 1000000)::bigint,
+	c.lease_token, (extract(epoch from c.lease_until) * 1000000)::bigint,
+	c.state = 'IN_PROGRESS' and c.lease_until < clock_timestamp(),
 	a.body
 from ibid.command as c
 left join ibid.answer as a

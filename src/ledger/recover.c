@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recover.c -- what becomes of a staged command whose worker went silent (B06).
+ *
+ * The lease is taken over under a new token, which fences the old worker and other recoverers (I6).
+ * Then somebody looks: the contract's script at business state, the program's inquiry at the
+ * partner, or a person. Nothing is run again before that (I4): "not done" makes the command FAILED,
+ * which the same key may stage again; no clear answer makes it UNKNOWN. A recovery that is cut off
+ * anywhere leaves a lease that ends, too. */
+#include "ledger/staged.h"
+
+#include <string.h>
+
+enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 10000 };
+
+static const char not_done[] = "NOT_DONE";
+
+/* In words of handlers: an answer, a rejection, or a failure that only a worker could have caused.
+ */
+enum ibid_code recovery_query(struct submission *sub, struct ibid_work *work, struct ibid_err *err)
+{
+	struct outcome *outcome = &work->outcome;
+	enum ibid_code code = submission_run_script(work, sub->script, err);
+	if (code == IBID_OK && outcome->found)
+		return work_check_answer(work->arena, outcome);
+	if (code == IBID_OK) {
+		sub->end.given = true;
+		sub->end.state = COMMAND_UNKNOWN;
+		sub->end.reason = "OUTCOME_UNKNOWN";
+		return outcome_fail(work->arena, outcome,
+		                    "its worker went silent, and the recovery script found no answer");
+	}
+	if (code == IBID_DUPLICATE)
+		return outcome_fail(work->arena, outcome,
+		                    "the recovery script violated the unique index %s", outcome->unique);
+	if (code != IBID_REJECTED)
+		return code;
+	if (strcmp(outcome->reason, "VERSION_CONFLICT") == 0 ||
+	    strcmp(outcome->reason, "EVENT_KEY_USED") == 0) /* the store's words, not the script's */
+		return outcome_fail(work->arena, outcome, "%s", outcome->text);
+	code = work_check_rejection(work->arena, outcome);
+	if (code != IBID_REJECTED || strcmp(outcome->reason, not_done) != 0)
+		return code;
+	sub->end.given = true;
+	sub->end.state = COMMAND_FAILED;
+	sub->end.reason = not_done;
+	return IBID_FAILED;
+}
+
+/* ---- One command ---------------------------------------------------------------------------- */
+
+static void hold_row(struct submission *sub, const struct command_row *row)
+{
+	sub->identity = row->identity;
+	sub->sender = (struct sender){.tenant = row->identity.tenant,
+	                              .client = row->client ? row->client : "",
+	                              .actor = row->actor ? row->actor : "",
+	                              .resource = ""};
+	sub->canonical = "";
+	sub->fingerprint = row->fingerprint;
+	sub->id = row->id;
+	sub->token = row->lease_token;
+	sub->errand = ERRAND_TAKE;
+}
+
+/* Whose lease and whose answers: the version on the row. How it is recovered: the newest word. */
+static enum ibid_code find_contract(struct submission *sub, const struct command_row *row,
+                                    struct ibid_err *err)
+{
+	sub->operation = ledger_operation(sub->ledger, row->identity.operation);
+	if (!sub->operation)
+		return err_set(err, IBID_NOT_FOUND, "no contract for operation %s in %s",
+		               row->identity.operation, contracts_dir(sub->ledger->contracts));
+	enum ibid_code code = ledger_contract(sub->ledger, row->identity.operation,
+	                                      row->contract_version, &sub->contract, err);
+	if (!code && (row->scheme != FINGERPRINT_SCHEME || !sub->contract->staged.lease_us))
+		code = err_set(err, IBID_CONTRACT, "version %d of %s is not staged", row->contract_version,
+		               row->identity.operation);
+	return code;
+}
+
+static enum ibid_code inquire(struct ibid_staged *staged, struct ibid_result **ret,
+                              struct ibid_err *err)
+{
+	struct submission *sub = &staged->sub;
+	const struct operation *operation = sub->operation;
+	enum ibid_code code = submission_view(sub, &staged->view, err);
+	if (!code)
+		code = operation->inquire(staged, operation->inquire_user);
+	if (code)
+		return err_set(err, IBID_FAILED, "the inquiry could not be made: %s", ibid_code_name(code));
+	/* Gives back what the inquiry ended it with, if it did. */
+	return submission_end(sub, COMMAND_UNKNOWN, "OUTCOME_UNKNOWN",
+	                      "its worker went silent, and the inquiry gave no answer", ret, err);
+}
+
+static enum ibid_code find_out(struct ibid_staged *staged, struct ibid_result **ret,
+                               struct ibid_err *err)
+{
+	struct submission *sub = &staged->sub;
+	if (sub->operation->query) {
+		sub->errand = ERRAND_FINISH;
+		sub->script = sub->operation->query;
+		return submission_decide(sub, ret, err);
+	}
+	if (sub->operation->inquire)
+		return inquire(staged, ret, err);
+	return submission_end(
+	    sub, COMMAND_UNKNOWN, "OUTCOME_UNKNOWN",
+	    "its worker went silent: whether it was done has to be found out by a person", ret, err);
+}
+
+/* `*ret` is NULL where somebody else has it by now. */
+static enum ibid_code recover_row(struct ledger *ledger, const struct command_row *row,
+                                  struct ibid_result **ret, struct ibid_err *err)
+{
+	struct ibid_staged staged = {0};
+	struct submission *sub = &staged.sub;
+	struct ibid_result *result = NULL;
+	submission_init(sub, ledger);
+	hold_row(sub, row);
+	enum ibid_code code = find_contract(sub, row, err);
+	if (!code)
+		code = submission_decide(sub, &result, err);
+	if (!code) {
+		ibid_result_free(result);
+		result = NULL;
+		code = sub->held ? find_out(&staged, &result, err)
+		                 : err_set(err, IBID_BUSY, "whether it was taken over is not known yet");
+	}
+	submission_release(sub);
+	if (code == IBID_FENCED)
+		code = IBID_OK;
+	if (!code)
+		*ret = result;
+	return code;
+}
+
+/* ---- All of them ---------------------------------------------------------------------------- */
+
+static struct ibid_recovery recovery_of(const struct ibid_recovery *given)
+{
+	struct ibid_recovery recovery = {0};
+	memcpy(&recovery, given, given->size < sizeof recovery ? given->size : sizeof recovery);
+	if (!recovery.limit)
+		recovery.limit = LIMIT_DEFAULT;
+	if (recovery.limit > LIMIT_MAX)
+		recovery.limit = LIMIT_MAX;
+	return recovery;
+}
+
+static const char *plan(const struct ledger *ledger, const struct command_row *row)
+{
+	const struct operation *operation = ledger_operation(ledger, row->identity.operation);
+	if (!operation)
+		return "it would be left: there is no contract for it";
+	if (operation->query)
+		return "its contract's script would look at business state";
+	return operation->inquire ? "the inquiry would ask the partner"
+	                          : "it would become UNKNOWN, for a person to decide";
+}
+
+static void tell(const struct ibid_recovery *recovery, const struct command_row *row,
+                 const struct ibid_result *result, const char *text)
+{
+	char id[UUID_TEXT_SIZE];
+	uuid_write(row->id, id);
+	if (recovery->tell)
+		recovery->tell(recovery->user, row->identity.tenant, row->identity.operation, id, result,
+		               text);
+}
+
+/* What is wrong with one command says nothing of the next. */
+static bool concerns_one(enum ibid_code code)
+{
+	return code == IBID_FAILED || code == IBID_NOT_FOUND || code == IBID_CONTRACT ||
+	       code == IBID_BUSY;
+}
+
+static enum ibid_code recover_one(struct ledger *ledger, const struct ibid_recovery *recovery,
+                                  const struct command_row *row, size_t *count,
+                                  struct ibid_err *err)
+{
+	struct ibid_result *result = NULL;
+	if (recovery->dry_run) {
+		tell(recovery, row, NULL, plan(ledger, row));
+		return IBID_OK;
+	}
+	enum ibid_code code = recover_row(ledger, row, &result, err);
+	if (!code && result) {
+		++*count;
+		tell(recovery, row, result, result->text);
+	}
+	ibid_result_free(result);
+	if (!concerns_one(code))
+		return code;
+	tell(recovery, row, NULL, err->text);
+	return IBID_OK;
+}
+
+enum ibid_code ledger_recover(struct ledger *ledger, const struct ibid_recovery *given,
+                              size_t *ret_count, struct ibid_err *err)
+{
+	struct ibid_recovery recovery = recovery_of(given);
+	struct command_filter filter = {
+	    .tenant = recovery.tenant, .operation = recovery.operation, .limit = recovery.limit};
+	struct arena arena = {0};
+	struct command_row *rows = NULL;
+	size_t row_count = 0, count = 0;
+	struct store *store = ledger->store;
+	enum ibid_code code = ledger_check_process(ledger, err);
+	if (!code)
+		code = store->ops->list_stale(store, &arena, &filter, &rows, &row_count, err);
+	for (size_t i = 0; !code && i < row_count; i++)
+		code = recover_one(ledger, &recovery, &rows[i], &count, err);
+	if (!code)
+		*ret_count = count;
+	arena_release(&arena);
+	return code;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* submission.h -- one command on its way to an outcome: what submitting, staging, finishing and
+ * recovering have in common. They are one course of attempts and differ in what an attempt does
+ * with the identity that it claimed. */
+#ifndef LEDGER_SUBMISSION_H
+#define LEDGER_SUBMISSION_H
+
+#include "ledger/ledger.h"
+#include "ledger/work.h"
+
+enum errand {
+	ERRAND_SUBMIT, /* run it, in one transaction */
+	ERRAND_STAGE,  /* claim it, under a lease */
+	ERRAND_TAKE,   /* over: the lease under `token` has ended */
+	ERRAND_FINISH, /* under the lease that is held */
+};
+
+/* Everything one submit knows. */
+struct submission {
+	struct ledger *ledger;
+	const struct operation *operation;
+	const struct contract *contract;
+	struct arena arena;   /* lives as long as the submit */
+	struct arena attempt; /* emptied before each attempt */
+	struct sender sender;
+	struct identity identity;
+	const char *correlation_id, *causation_id;
+	struct json *payload; /* NULL: not known any more (recovery) */
+	const char *canonical;
+	struct sha256 fingerprint;
+	struct uuid id; /* of a new command; a row that is run again keeps its own */
+	int64_t now_us; /* of the attempt */
+	bool waited;    /* for a twin, once */
+	int misses;     /* uniqueness was hit and nothing found */
+	bool long_way;  /* the short way was tried, and is not for this one */
+
+	/* What the previous attempt ended in and this one has to record; IBID_OK: nothing. */
+	enum ibid_code pending;
+	enum failure_class pending_class;
+	struct outcome outcome; /* in `arena` */
+
+	/* Of a command that is staged. */
+	enum errand errand;
+	int64_t token; /* of the lease that is held, or to be taken over; 0: none */
+	bool held;     /* the row is IN_PROGRESS under `token` */
+	struct {
+		bool given; /* the worker, or recovery, has said how it ends: */
+		enum command_state state;
+		const char *reason;
+	} end;
+
+	/* What runs: the operation's own, or what finishes a staged command. */
+	const struct script *script;
+	ibid_handler *handler;
+	void *user;
+
+	struct ibid_err lost; /* why the last commit did not report success; code IBID_OK: none */
+	struct ibid_result *result;
+};
+
+void submission_init(struct submission *sub, struct ledger *ledger);
+void submission_release(struct submission *sub);
+
+/* From what the caller sent to an identity and a fingerprint. Touches no store. */
+IBID_CHECK enum ibid_code submission_prepare(struct submission *sub,
+                                             const struct ibid_command *command,
+                                             struct ibid_err *err);
+
+/* Attempts until there is a decision, or until the lease is held. `*ret` may hold nothing then.
+ * IBID_FENCED: the lease is somebody else's (I6). IBID_FAILED: what should finish the command
+ * failed, and nothing was done. */
+IBID_CHECK enum ibid_code submission_decide(struct submission *sub, struct ibid_result **ret,
+                                            struct ibid_err *err);
+
+/* Say how a command that is held ends, without running anything. */
+IBID_CHECK enum ibid_code submission_end(struct submission *sub, enum command_state state,
+                                         const char *reason, const char *text,
+                                         struct ibid_result **ret, struct ibid_err *err);
+
+/* The command as its worker sees it, in the submission's memory. */
+IBID_CHECK enum ibid_code submission_view(struct submission *sub, struct ibid_work *ret,
+                                          struct ibid_err *err);
+
+/* Run a script as the work; codes as the store's run_script. */
+enum ibid_code submission_run_script(struct ibid_work *work, const struct script *script,
+                                     struct ibid_err *err);
+
+/* recover.c: run the script that looks whether a command was done. Codes of a handler. */
+enum ibid_code recovery_query(struct submission *sub, struct ibid_work *work, struct ibid_err *err);
+
+#endif

@@ -1,0 +1,13 @@
+-- What is known of a charge whose worker went silent.
+select ibid_reject('NOT_DONE', 404, 'the charge was never sent')
+from charge where command_id = :command_id and state = 'not sent';
+
+select ibid_reject('DECLINED', 409, 'the card was declined')
+from charge where command_id = :command_id and state = 'declined';
+
+select ibid_emit('charge', command_id, 'Charged', '{}')
+from charge where command_id = :command_id and state = 'done';
+
+select 201 as status, json_object('id', command_id) as body, 'charge' as resource_type,
+  command_id as resource_id
+from charge where command_id = :command_id and state = 'done';

@@ -1,0 +1,1 @@
+create table charge (command_id text not null, state text not null);
