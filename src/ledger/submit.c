@@ -47,7 +47,8 @@ struct submission {
 	struct json *payload;
 	const char *canonical;
 	struct sha256 fingerprint;
-	struct uuid id; /* of a new command; a row that is run again keeps its own */
+	struct uuid id; /* of a new command; a row that is run again keeps its own, unless: */
+	bool anew;      /* the row that was found has expired and gives way to a new command */
 	int64_t now_us; /* of the attempt */
 	bool waited;    /* for a twin, once */
 	int misses;     /* uniqueness was hit and nothing found */
@@ -231,6 +232,13 @@ static enum ibid_code same_payload(struct submission *sub, const struct command_
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
+/* The command that an attempt belongs to: the one on the row, where that goes on. */
+static const struct command_row *continued(const struct submission *sub,
+                                           const struct command_row *previous)
+{
+	return sub->anew ? NULL : previous;
+}
+
 static void work_init(struct ibid_work *work, struct submission *sub, struct tx *tx, struct uuid id)
 {
 	*work = (struct ibid_work){
@@ -301,6 +309,7 @@ static void postpone(struct submission *sub, enum ibid_code code, enum failure_c
 
 static struct command_row row_of(struct submission *sub, const struct command_row *previous)
 {
+	previous = continued(sub, previous);
 	return (struct command_row){
 	    .identity = sub->identity,
 	    .id = previous ? previous->id : sub->id,
@@ -576,7 +585,7 @@ static enum ibid_code perform(struct submission *sub, struct tx **tx,
 {
 	struct ibid_work work;
 	const char *why = NULL;
-	work_init(&work, sub, *tx, previous ? previous->id : sub->id);
+	work_init(&work, sub, *tx, continued(sub, previous) ? previous->id : sub->id);
 	enum ibid_code code = fields_check(&sub->attempt, sub->contract, sub->payload, &work.params,
 	                                   &why, err);
 	if (code == IBID_REJECTED) {
@@ -623,6 +632,26 @@ static enum ibid_code tell_busy(struct submission *sub, const struct uuid *id, e
 	return IBID_OK;
 }
 
+/* A key that is kept no longer. Only a claim by the long way holds the row that gives way. */
+static enum ibid_code meet_expired(struct submission *sub, struct claim *claim, enum step *ret,
+                                   struct ibid_err *err)
+{
+	const struct command_row *row = &claim->row;
+	if (decide_expired(sub->contract) == VERDICT_EXPIRED) {
+		result_expired(sub->result, row, sub->now_us);
+		log_decision(sub, IBID_LOG_WARN, "command.expired", "the key is used after its retention");
+		*ret = STEP_DONE;
+		return IBID_OK;
+	}
+	if (!claim->tx) {
+		sub->long_way = true;
+		*ret = STEP_AGAIN;
+		return IBID_OK;
+	}
+	sub->anew = true;
+	return perform(sub, &claim->tx, row, ret, err);
+}
+
 /* There is a row: the decision table says what its twin gets. */
 static enum ibid_code meet_row(struct submission *sub, struct claim *claim, enum step *ret,
                                struct ibid_err *err)
@@ -631,6 +660,8 @@ static enum ibid_code meet_row(struct submission *sub, struct claim *claim, enum
 	const struct command_row *row = &claim->row;
 	struct sha256 fingerprint;
 	bool same = false;
+	if (command_expired(row, sub->now_us))
+		return meet_expired(sub, claim, ret, err);
 	enum ibid_code code = same_payload(sub, row, &same, &fingerprint, err);
 	if (code)
 		return code;
@@ -659,6 +690,7 @@ static struct work_context context_of(const struct submission *sub)
 	    .emits = sub->contract->emits.items,
 	    .emit_count = sub->contract->emits.count,
 	    .now_us = sub->now_us,
+	    .runs_again = decide_expired(sub->contract) == VERDICT_RUN_ANEW,
 	};
 }
 
@@ -757,6 +789,7 @@ static enum ibid_code attempt(struct submission *sub, enum step *ret, struct ibi
 	struct store *store = sub->ledger->store;
 	struct claim claim = {0};
 	arena_release(&sub->attempt);
+	sub->anew = false;
 	sub->now_us = env_wall_us(sub->ledger->env);
 	struct work_context context = context_of(sub);
 	if (may_express(sub))

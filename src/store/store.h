@@ -59,8 +59,11 @@ struct command_row {
 	struct uuid audit_id;                        /* all zero: none */
 	int attempts;                                /* runs that left a trace; 1 for the first */
 	const char *client, *actor;                  /* who sent it first; NULL: not given */
-	int64_t created_us, finished_us, expires_us; /* finished 0: not yet */
+	int64_t created_us, finished_us, expires_us; /* finished 0: not yet; expires 0: never */
 };
+
+/* Has its key outlived its retention? What has no outcome yet never expires. */
+bool command_expired(const struct command_row *row, int64_t now_us);
 
 /* Business evidence: one per accepted intent. */
 struct audit_row {
@@ -144,7 +147,11 @@ struct work_context {
 	const char *const *emits;                           /* event types that the contract declares */
 	size_t emit_count;
 	int64_t now_us;
+	bool runs_again; /* an expired row may give its place to this command */
 };
+
+/* May the command of this context take the place of the row that its claim found? */
+bool command_gives_way(const struct command_row *row, const struct work_context *context);
 
 /* ---- Transactions --------------------------------------------------------------------------- */
 
@@ -165,8 +172,8 @@ enum claim_kind {
 struct claim {
 	enum claim_kind kind;
 	struct command_row row; /* CLAIM_FOUND */
-	struct tx *tx; /* CLAIM_FREE: open. CLAIM_FOUND: open, or NULL where the row is COMPLETED.
-	                  CLAIM_BUSY: NULL */
+	struct tx *tx; /* CLAIM_FREE: open. CLAIM_FOUND: open, or NULL where the row is COMPLETED and
+	                  does not give way. CLAIM_BUSY: NULL */
 };
 
 /* A command that a script can run from end to end. Status and resource of the row come from its
@@ -250,7 +257,8 @@ struct store_ops {
 	/* Open a transaction and claim the identity without waiting for a twin (SQLite: after waiting
 	 * for the writer lock). The row's body is read too. Two transactions never both hold
 	 * CLAIM_FREE, or CLAIM_FOUND with an open transaction, for one identity. `context` is what emit
-	 * in scripts sees; where a row is found, its own id takes the place of context's. */
+	 * in scripts sees; where a row is found, its own id takes the place of context's, unless the
+	 * row gives way. */
 	enum ibid_code (*claim)(struct store *, struct arena *, const struct identity *,
 	                        const struct work_context *context, struct claim *ret,
 	                        struct ibid_err *);
@@ -289,8 +297,8 @@ struct store_ops {
 	enum ibid_code (*put_audit)(struct tx *, const struct audit_row *, struct ibid_err *);
 
 	/* Write the command's row, complete. `previous` is the row that claim found (FAILED, or
-	 * REJECTED and evaluated again), which is replaced by compare-and-set, or NULL for a new one.
-	 * IBID_RETRY when another row is there: the primary key arbitrates (I2). */
+	 * REJECTED and evaluated again; or expired, and `row` has another id), which is replaced by
+	 * compare-and-set and takes its body with it, or NULL for a new one. IBID_RETRY when another row is there: the primary key arbitrates (I2). */
 	enum ibid_code (*put_command)(struct tx *, const struct command_row *,
 	                              const struct command_row *previous, struct ibid_err *);
 

@@ -43,7 +43,7 @@ const char *pg_join(struct arena *arena, const char *const *names, size_t count)
 enum { CALL_BEGIN, CALL_LOCK, CALL_FIND, CALL_COUNT };
 
 static enum ibid_code claimed(struct pg_store *store, struct arena *arena, struct pg_conn *conn,
-                              const struct pg_call *calls, const struct uuid *new_id,
+                              const struct pg_call *calls, const struct work_context *context,
                               struct claim *ret, struct ibid_err *err)
 {
 	struct claim claim = {.kind = CLAIM_FREE};
@@ -54,8 +54,11 @@ static enum ibid_code claimed(struct pg_store *store, struct arena *arena, struc
 		claim.kind = CLAIM_FOUND;
 		pg_read_command(arena, calls[CALL_FIND].result, 0, &claim.row);
 	}
-	/* A completed row never changes again: also seen past a twin that is only looking at it. */
-	bool completed = claim.kind == CLAIM_FOUND && claim.row.state == COMMAND_COMPLETED;
+	/* A completed row never changes again, unless it gives way: also seen past a twin that is only
+	 * looking at it. */
+	bool found = claim.kind == CLAIM_FOUND;
+	bool anew = found && command_gives_way(&claim.row, context);
+	bool completed = found && claim.row.state == COMMAND_COMPLETED && !anew;
 	if (!gained && !completed)
 		claim = (struct claim){.kind = CLAIM_BUSY};
 	if (arena->failed) {
@@ -65,7 +68,8 @@ static enum ibid_code claimed(struct pg_store *store, struct arena *arena, struc
 	if (!gained || completed)
 		pg_pool_give(store, conn); /* rolls back */
 	else
-		code = pg_tx_new(store, conn, claim.kind == CLAIM_FOUND ? &claim.row.id : new_id, &tx, err);
+		code = pg_tx_new(store, conn, found && !anew ? &claim.row.id : &context->command_id, &tx,
+		                 err);
 	if (code)
 		return code;
 	claim.tx = tx ? &tx->base : NULL;
@@ -88,7 +92,8 @@ enum ibid_code pg_claim(struct store *base, struct arena *arena, const struct id
 	    pg_time(arena, context->now_us),
 	    pg_int(arena, store->busy_ms),
 	};
-	const char *find[] = {identity->tenant, identity->operation, identity->scope, identity->key};
+	const char *find[] = {identity->tenant, identity->operation, identity->scope, identity->key,
+	                      context->runs_again ? pg_time(arena, context->now_us) : NULL};
 	struct pg_call calls[CALL_COUNT] = {
 	    [CALL_BEGIN] = PG_CALL(BEGIN),
 	    [CALL_LOCK] = PG_CALL(CLAIM_LOCK, .values = lock),
@@ -98,7 +103,7 @@ enum ibid_code pg_claim(struct store *base, struct arena *arena, const struct id
 		return err_set(err, IBID_NOMEM, "out of memory");
 	enum ibid_code code = pg_pool_trip(store, calls, CALL_COUNT, &conn, err);
 	if (code == IBID_OK)
-		code = claimed(store, arena, conn, calls, &context->command_id, ret, err);
+		code = claimed(store, arena, conn, calls, context, ret, err);
 	pg_release(calls, CALL_COUNT);
 	return code;
 }
@@ -117,7 +122,8 @@ static enum ibid_code look(struct pg_conn *conn, struct arena *arena,
 	int64_t wait_ms = wait_us / 1000;
 	const char *wait[] = {pg_int(arena, wait_ms > 1 ? wait_ms : 1)}; /* 0 would wait for ever */
 	const char *lock[] = {pg_int(arena, pg_lock_key(identity))};
-	const char *find[] = {identity->tenant, identity->operation, identity->scope, identity->key};
+	const char *find[] = {identity->tenant, identity->operation, identity->scope, identity->key,
+	                      NULL};
 	struct pg_call calls[RESOLVE_COUNT] = {
 	    [RESOLVE_BEGIN] = PG_CALL(BEGIN),
 	    [RESOLVE_WAIT] = PG_CALL(RESOLVE_WAIT, .values = wait),

@@ -26,16 +26,17 @@
 	X(ROLLBACK, rollback, 0)                                                                       \
 	X(GUARD, guard, 1)                                                                             \
 	X(CLAIM_LOCK, claim_lock, 8)                                                                   \
-	X(CLAIM_FIND, claim_find, 4)                                                                   \
+	X(CLAIM_FIND, claim_find, 5)                                                                   \
 	X(EXPRESS_CLAIM, express_claim, 11)                                                            \
 	X(RESOLVE_WAIT, resolve_wait, 1)                                                               \
 	X(RESOLVE_LOCK, resolve_lock, 1)                                                               \
 	X(COMMAND_INSERT, command_insert, 22)                                                          \
-	X(COMMAND_REPLACE, command_replace, 24)                                                        \
+	X(COMMAND_REPLACE, command_replace, 25)                                                        \
 	X(COMMAND_GET, command_get, 4)                                                                 \
 	X(COMMAND_GET_ID, command_get_id, 2)                                                           \
 	X(COMMAND_LIST, command_list, 6)                                                               \
 	X(COMMAND_LIST_ALL, command_list_all, 5)                                                       \
+	X(ANSWER_DELETE, answer_delete, 2)                                                             \
 	X(ANSWER_INSERT, answer_insert, 4)                                                             \
 	X(EVENT_APPEND, event_append, 12)                                                              \
 	X(EVENT_LIST, event_list, 2)                                                                   \

@@ -84,6 +84,14 @@ static enum ibid_code put_body(struct pg_tx *tx, const struct command_row *row,
 	return queue(tx, STATEMENT_ANSWER_INSERT, values, err);
 }
 
+/* Of a command that gave way to another, whatever its runs left. */
+static enum ibid_code delete_bodies(struct pg_tx *tx, const struct command_row *row,
+                                    struct ibid_err *err)
+{
+	const char *values[] = {row->identity.tenant, pg_uuid(&tx->arena, &row->id)};
+	return queue(tx, STATEMENT_ANSWER_DELETE, values, err);
+}
+
 enum ibid_code pg_put_command(struct tx *base, const struct command_row *row,
                               const struct command_row *previous, struct ibid_err *err)
 {
@@ -119,9 +127,12 @@ enum ibid_code pg_put_command(struct tx *base, const struct command_row *row,
 	    pg_time_or_null(arena, row->expires_us),
 	    previous ? command_state_name(previous->state) : NULL,
 	    previous ? pg_int(arena, previous->attempts) : NULL,
+	    previous ? pg_uuid(arena, &previous->id) : NULL,
 	};
 	enum ibid_code code = queue(tx, previous ? STATEMENT_COMMAND_REPLACE : STATEMENT_COMMAND_INSERT,
 	                            values, err);
+	if (code == IBID_OK && previous && memcmp(&previous->id, &row->id, sizeof row->id) != 0)
+		code = delete_bodies(tx, previous, err);
 	if (code == IBID_OK && row->body)
 		code = put_body(tx, row, err);
 	return code;

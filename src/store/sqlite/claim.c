@@ -35,9 +35,15 @@ static enum ibid_code claim_inside(struct lite_tx *tx, struct arena *arena,
 	if (code && code != IBID_NOT_FOUND)
 		return code;
 	ret->kind = code ? CLAIM_FREE : CLAIM_FOUND;
-	if (ret->kind == CLAIM_FOUND)
+	if (ret->kind == CLAIM_FOUND && !command_gives_way(&ret->row, &tx->context))
 		tx->context.command_id = ret->row.id;
 	return IBID_OK;
+}
+
+/* Nobody will write this row any more. */
+static bool is_final(const struct command_row *row, const struct work_context *context)
+{
+	return row->state == COMMAND_COMPLETED && !command_gives_way(row, context);
 }
 
 enum ibid_code lite_claim(struct store *base, struct arena *arena, const struct identity *identity,
@@ -50,7 +56,7 @@ enum ibid_code lite_claim(struct store *base, struct arena *arena, const struct 
 	enum ibid_code code = look(store, arena, identity, &claim.row, err);
 	if (code && code != IBID_NOT_FOUND)
 		return code;
-	if (code || claim.row.state != COMMAND_COMPLETED) {
+	if (code || !is_final(&claim.row, context)) {
 		if (lite_runs(store, identity)) {
 			*ret = (struct claim){.kind = CLAIM_BUSY};
 			return IBID_OK;
@@ -61,7 +67,7 @@ enum ibid_code lite_claim(struct store *base, struct arena *arena, const struct 
 		claim.tx = &tx->base;
 		code = claim_inside(tx, arena, identity, &claim, err);
 	}
-	if (code || (claim.kind == CLAIM_FOUND && claim.row.state == COMMAND_COMPLETED))
+	if (code || (claim.kind == CLAIM_FOUND && is_final(&claim.row, context)))
 		lite_tx_rollback(&claim.tx);
 	if (!code)
 		*ret = claim;

@@ -1,15 +1,15 @@
 -- command_replace: $1 tenant, $2 operation, $3 scope, $4 key, $5 id, $6 state, $7 scheme,
 --   $8 contract version, $9 fingerprint, $10 linked, $11 status, $12 resource type, $13 resource id,
 --   $14 reason, $15 text, $16 audit id, $17 attempts, $18 client, $19 actor, $20 created,
---   $21 finished, $22 expires, $23 the state found, $24 the attempts found
+--   $21 finished, $22 expires, $23 the state found, $24 the attempts found, $25 the id found
 -- Compare-and-set on the row that claim found; it fails the transaction when another took its place.
 with moved as (
 	update ibid.command
-	set state = $6, scheme = $7, contract_version = $8, fingerprint = $9, linked = $10, status = $11,
+	set id = $5, state = $6, scheme = $7, contract_version = $8, fingerprint = $9, linked = $10, status = $11,
 		resource_type = $12, resource_id = $13, reason = $14, text = $15, audit_id = $16,
 		attempts = $17, client = $18, actor = $19, created_at = $20, finished_at = $21,
 		expires_at = $22
-	where tenant = $1 and operation = $2 and scope = $3 and key = $4 and id = $5
+	where tenant = $1 and operation = $2 and scope = $3 and key = $4 and id = $25
 		and state = $23 and attempts = $24
 	returning 1)
 select ibid.demand(exists (select from moved), 'IB006', 'another process has written this command')

@@ -1,0 +1,2 @@
+-- answer_delete: $1 tenant, $2 command id
+delete from ibid.answer where tenant = $1 and command_id = $2
