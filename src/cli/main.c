@@ -123,14 +123,15 @@ const struct cli_command cli_commands[] = {
     {
         .name = "command show",
         .run = cmd_command_show,
-        .takes = STORE | TENANT | OPERATION | KEY | BIT(OPT_SCOPE) | JSON,
+        .takes = STORE | TENANT | OPERATION | KEY | BIT(OPT_SCOPE) | BIT(OPT_DUPLICATES) | JSON,
         .needs = STORE | TENANT,
         .operands = "[ID]",
         .operand_max = 1,
-        .summary = "show one command, its events, audit entry and conflicts",
+        .summary = "show one command, its events, audit entry, conflicts and duplicates",
         .details =
             "The command is named by its id, or by --operation and --key; --scope is needed\n"
-            "only where several senders used the same key.",
+            "only where several senders used the same key. Duplicates are counted within a\n"
+            "second or so, and listed with --duplicates where the contract keeps each.",
         .examples = "  $ ibid command show --store sqlite:pay.db --tenant acme \\\n"
                     "      --operation create-payment --key k-1\n",
     },

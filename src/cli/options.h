@@ -29,6 +29,7 @@
 	X(FORMAT, "format", "FORMAT", NULL, "text, markdown or json (text)")                           \
 	X(LIMIT, "limit", "N", NULL, "rows at most, 1 to 1000 (50)")                                   \
 	X(AFTER, "after", "ID", NULL, "only what is older than this command: the next page")           \
+	X(DUPLICATES, "duplicates", NULL, NULL, "list those that were kept one by one, too")           \
 	X(EXPLAIN, "explain", NULL, NULL, "the exact bytes that are hashed, instead of their hash")    \
 	X(JSON, "json", NULL, NULL, "one JSON object; for lists one per line")
 

@@ -12,6 +12,7 @@
 #include "base/canon.h"
 #include "base/instant.h"
 #include "ledger/decide.h"
+#include "ledger/duplicates.h"
 #include "ledger/ledger.h"
 #include "ledger/params.h"
 #include "ledger/work.h"
@@ -204,6 +205,23 @@ static void tell_replay(struct submission *sub, const struct command_row *row)
 	result_of_row(sub->result, row);
 	sub->result->replayed = true;
 	sub->result->age_us = sub->now_us - row->created_us;
+}
+
+/* Beside the caller's path (B18). */
+static void note_duplicate(struct submission *sub, const struct command_row *row,
+                           const struct sha256 *fingerprint)
+{
+	struct duplicate_seen_row seen = {
+	    .tenant = row->identity.tenant,
+	    .command_id = row->id,
+	    .at_us = sub->now_us,
+	    .client = sub->sender.client,
+	    .actor = sub->sender.actor,
+	    .decision = ibid_decision_name(sub->result->decision),
+	    .fingerprint = *fingerprint,
+	};
+	duplicates_note(sub->ledger->duplicates, &seen,
+	                sub->contract->duplicates.evidence == EVIDENCE_EACH);
 }
 
 /* Does the payload mean the same as the one on the row, under the row's contract version? */
@@ -640,6 +658,7 @@ static enum ibid_code meet_expired(struct submission *sub, struct claim *claim, 
 	if (decide_expired(sub->contract) == VERDICT_EXPIRED) {
 		result_expired(sub->result, row, sub->now_us);
 		log_decision(sub, IBID_LOG_WARN, "command.expired", "the key is used after its retention");
+		note_duplicate(sub, row, &sub->fingerprint);
 		*ret = STEP_DONE;
 		return IBID_OK;
 	}
@@ -673,11 +692,14 @@ static enum ibid_code meet_row(struct submission *sub, struct claim *claim, enum
 	store->ops->rollback(&claim->tx);
 	*ret = STEP_DONE;
 	switch (verdict) {
-	case VERDICT_REPLAY: tell_replay(sub, row); return IBID_OK;
-	case VERDICT_CONFLICT: return tell_conflict(sub, row, &fingerprint, err);
-	case VERDICT_IN_PROGRESS: return tell_busy(sub, &row->id, ret, err);
-	default: result_unknown(sub->result, &row->id); return IBID_OK;
+	case VERDICT_REPLAY: tell_replay(sub, row); break;
+	case VERDICT_CONFLICT: code = tell_conflict(sub, row, &fingerprint, err); break;
+	case VERDICT_IN_PROGRESS: code = tell_busy(sub, &row->id, ret, err); break;
+	default: result_unknown(sub->result, &row->id); break;
 	}
+	if (!code && *ret == STEP_DONE)
+		note_duplicate(sub, row, &fingerprint);
+	return code;
 }
 
 static struct work_context context_of(const struct submission *sub)

@@ -333,6 +333,31 @@ static enum ibid_code fault_put_evidence(struct store *store, const struct evide
 	return code;
 }
 
+static enum ibid_code fault_put_duplicates(struct store *store, const struct duplicate_row *rows,
+                                           size_t count, const struct duplicate_seen_row *seen,
+                                           size_t seen_count, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	enum ibid_code code;
+	FAULTY(fault, code, err,
+	       fault->inner->ops->put_duplicates(fault->inner, rows, count, seen, seen_count, err));
+	return code;
+}
+
+static enum ibid_code fault_get_duplicates(struct store *store, struct arena *arena,
+                                           const char *tenant, const struct uuid *command_id,
+                                           struct duplicate_row *ret, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	struct duplicate_row row = {.count = 0};
+	enum ibid_code code;
+	FAULTY(fault, code, err,
+	       fault->inner->ops->get_duplicates(fault->inner, arena, tenant, command_id, &row, err));
+	if (!code)
+		*ret = row;
+	return code;
+}
+
 static enum ibid_code fault_get_command(struct store *store, struct arena *arena,
                                         const char *tenant, const struct uuid *id,
                                         const struct identity *identity, struct command_row *ret,
@@ -394,6 +419,14 @@ static enum ibid_code fault_list_evidence(struct store *store, struct arena *are
 	FAULTY_LIST(struct evidence_row, list_evidence, arena, tenant, command_id);
 }
 
+static enum ibid_code fault_list_duplicates(struct store *store, struct arena *arena,
+                                            const char *tenant, const struct uuid *command_id,
+                                            size_t limit, struct duplicate_seen_row **ret,
+                                            size_t *ret_count, struct ibid_err *err)
+{
+	FAULTY_LIST(struct duplicate_seen_row, list_duplicates, arena, tenant, command_id, limit);
+}
+
 static enum ibid_code fault_doctor(struct store *store, finding_fn *fn, void *user,
                                    struct ibid_err *err)
 {
@@ -424,6 +457,9 @@ static const struct store_ops fault_ops = {
     .commit = fault_commit,
     .rollback = fault_rollback,
     .put_evidence = fault_put_evidence,
+    .put_duplicates = fault_put_duplicates,
+    .get_duplicates = fault_get_duplicates,
+    .list_duplicates = fault_list_duplicates,
     .get_command = fault_get_command,
     .list_commands = fault_list_commands,
     .list_events = fault_list_events,

@@ -100,6 +100,24 @@ struct evidence_row {
 	int64_t first_us, last_us, count;
 };
 
+/* A command that came again, with whatever payload, and was not run: counted. */
+struct duplicate_row {
+	const char *tenant;
+	struct uuid command_id;
+	int64_t first_us, last_us, count;
+	int64_t unlisted; /* of those that were to be kept one by one, and are only counted */
+};
+
+/* One of them, where the contract keeps each. */
+struct duplicate_seen_row {
+	const char *tenant;
+	struct uuid command_id;
+	int64_t at_us;
+	const char *client, *actor; /* "" when not given */
+	const char *decision;       /* what it was told: "executed", "conflict", "expired", ... */
+	struct sha256 fingerprint;
+};
+
 struct contract_row {
 	const char *kind, *name;
 	int version;
@@ -319,6 +337,22 @@ struct store_ops {
 	 */
 
 	enum ibid_code (*put_evidence)(struct store *, const struct evidence_row *, struct ibid_err *);
+
+	/* Add to what is kept of duplicates, all of it or nothing. After IBID_UNKNOWN or
+	 * IBID_UNAVAILABLE it may be kept all the same: whoever tries again may count twice. */
+	enum ibid_code (*put_duplicates)(struct store *, const struct duplicate_row *, size_t count,
+	                                 const struct duplicate_seen_row *, size_t seen_count,
+	                                 struct ibid_err *);
+
+	/* What is kept of the duplicates of one command: count 0 when there were none, and those that
+	 * were kept one by one, the newest first, at most `limit`. */
+	enum ibid_code (*get_duplicates)(struct store *, struct arena *, const char *tenant,
+	                                 const struct uuid *command_id, struct duplicate_row *ret,
+	                                 struct ibid_err *);
+	enum ibid_code (*list_duplicates)(struct store *, struct arena *, const char *tenant,
+	                                  const struct uuid *command_id, size_t limit,
+	                                  struct duplicate_seen_row **ret, size_t *ret_count,
+	                                  struct ibid_err *);
 
 	/* By id, or by identity when `id` is NULL. IBID_NOT_FOUND. `tenant` is always required. */
 	enum ibid_code (*get_command)(struct store *, struct arena *, const char *tenant,

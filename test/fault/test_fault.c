@@ -118,7 +118,9 @@ struct faults {
 	unsigned traced;
 };
 
-static const char *const uncounted[] = {"close", "rollback", "lend", "free_script"};
+/* put_duplicates runs beside the command, or when the handle is closed. */
+static const char *const uncounted[] = {"close", "rollback", "lend", "free_script",
+                                        "put_duplicates"};
 
 static void note_verb(void *user, const char *verb, bool after, enum ibid_code code)
 {

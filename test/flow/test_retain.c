@@ -3,9 +3,14 @@
  * stores. The clock is moved, never waited for. */
 #include "support/bed.h"
 
+#include "ledger/duplicates.h"
+
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define FIXTURE IBID_SOURCE_DIR "/test/flow/contracts"
 
@@ -15,13 +20,14 @@ static struct bed bed;
 static struct ibid *ibid;
 static struct env_virtual clock_env;
 
-/* Two kinds of payment that may run again: with its body kept, and by the short way without. */
+/* Two kinds of payment that may run again, one with its body kept, one by the short way; and one of
+ * which each duplicate is kept. */
 static void write_contracts(void)
 {
 	static const char form[] = "command: %s\n"
 	                           "version: 1\n"
-	                           "fact: a payment whose key is forgotten after ten days\n"
-	                           "key: { retain: 10d, after_expiry: run-again }\n"
+	                           "fact: a payment\n"
+	                           "%s\n"
 	                           "fields:\n"
 	                           "  /reference: { type: text, required: true, max: 40 }\n"
 	                           "  /amount: { type: decimal, required: true, above: 0, scale: 2 }\n"
@@ -32,10 +38,14 @@ static void write_contracts(void)
 	                           "  payment_reference: { on_duplicate: link, find: pay-find.sql }\n"
 	                           "handler: { sql: pay.$store.sql }\n";
 	char text[1024];
-	snprintf(text, sizeof text, form, "again-full", "full");
+	snprintf(text, sizeof text, form, "again-full", "key: { retain: 10d, after_expiry: run-again }",
+	         "full");
 	bed_write(&bed, "again-full.yaml", text);
-	snprintf(text, sizeof text, form, "again-brief", "reference");
+	snprintf(text, sizeof text, form, "again-brief",
+	         "key: { retain: 10d, after_expiry: run-again }", "reference");
 	bed_write(&bed, "again-brief.yaml", text);
+	snprintf(text, sizeof text, form, "pay-each", "duplicates: { evidence: each }", "reference");
+	bed_write(&bed, "pay-each.yaml", text);
 }
 
 static int set_up(void **state)
@@ -104,7 +114,8 @@ static void an_expired_key_is_refused_whatever_the_payload_and_state(void **stat
 	bed_expect(ibid, "pay", "failed", "{\"reference\":\"r-3\",\"amount\":1.00,\"fail\":\"broken\"}",
 	           "failed 500");
 	bed_expect(ibid, "pay", "unknown", PAYLOAD("r-4"), "executed 201");
-	bed_exec(&bed, "update ibid.command set state = 'UNKNOWN', audit_id = null where key = 'unknown'");
+	bed_exec(&bed,
+	         "update ibid.command set state = 'UNKNOWN', audit_id = null where key = 'unknown'");
 	env_virtual_advance(&clock_env, 31 * DAY_US);
 	bed_expect(ibid, "pay", "done", PAYLOAD("r-9"), "expired 410");
 	bed_expect(ibid, "pay", "rejected", PAYLOAD("r-9"), "expired 410");
@@ -199,6 +210,259 @@ static void an_expired_rejection_or_failure_runs_anew_too(void **state) /* B10 *
 	                 1);
 }
 
+enum { RACERS = 8 };
+
+static void *race(void *user)
+{
+	struct ibid_result *result = bed_submit(ibid, user, "k", PAYLOAD("r-2"));
+	enum ibid_decision decision = ibid_result_decision(result);
+	bool ran = decision == IBID_DECISION_EXECUTED && !ibid_result_replayed(result);
+	if (decision != IBID_DECISION_EXECUTED && decision != IBID_DECISION_IN_PROGRESS)
+		fail_msg("%s", bed_say(result));
+	ibid_result_free(result);
+	return ran ? user : NULL;
+}
+
+static void of_many_at_once_one_takes_the_place_of_the_expired_command(void **state) /* B10 B12 */
+{
+	(void)state;
+	static char names[2][12] = {"again-full", "again-brief"};
+	for (size_t i = 0; i < 2; i++) {
+		pthread_t threads[RACERS];
+		int ran = 0;
+		bed_exec(&bed, "delete from payment");
+		bed_expect(ibid, names[i], "k", PAYLOAD("r-1"), "executed 201");
+		env_virtual_advance(&clock_env, 11 * DAY_US);
+		for (size_t n = 0; n < RACERS; n++)
+			assert_int_equal(pthread_create(&threads[n], NULL, race, names[i]), 0);
+		for (size_t n = 0; n < RACERS; n++) {
+			void *done;
+			pthread_join(threads[n], &done);
+			ran += done != NULL;
+		}
+		assert_int_equal(ran, 1);
+		assert_int_equal(rows("payment"), 2);
+	}
+	assert_int_equal(rows("ibid.command"), 2);
+	assert_int_equal(rows("ibid.audit"), 4);
+	assert_int_equal(rows("ibid.event"), 4);
+}
+
+/* ---- Evidence of duplicates ----------------------------------------------------------------- */
+
+static void reopen(void)
+{
+	ibid_close(ibid); /* writes what is noted */
+	ibid = bed_ibid(&bed, &(struct api_seams){.env = &clock_env.env});
+}
+
+static int64_t duplicates(const char *column, const char *key)
+{
+	return bed_number(&bed,
+	                  "select %s from ibid.duplicate where command_id = "
+	                  "(select id from ibid.command where key = '%s')",
+	                  column, key);
+}
+
+static void duplicates_are_counted_whatever_they_are_told(void **state) /* B18 */
+{
+	(void)state;
+	bed_expect(ibid, "pay", "k-1", PAYLOAD("r-1"), "executed 201");
+	bed_expect(ibid, "pay", "k-2", PAYLOAD("r-2"), "executed 201");
+	for (int i = 0; i < 3; i++)
+		bed_expect(ibid, "pay", "k-1", PAYLOAD("r-1"), "replayed executed 201");
+	bed_expect(ibid, "pay", "k-1", PAYLOAD("r-9"), "conflict 409");
+	reopen();
+	assert_int_equal(duplicates("count", "k-1"), 4);
+	env_virtual_advance(&clock_env, 31 * DAY_US);
+	bed_expect(ibid, "pay", "k-1", PAYLOAD("r-1"), "expired 410");
+	reopen();
+	assert_int_equal(duplicates("count", "k-1"), 5);
+	assert_int_equal(
+	    bed_kind == BED_SQLITE
+	        ? duplicates("last_us - first_us", "k-1")
+	        : duplicates("(extract(epoch from last_at - first_at) * 1000000)::bigint", "k-1"),
+	    31 * DAY_US);
+	assert_int_equal(rows("ibid.duplicate"), 1); /* k-2 never came again */
+	assert_int_equal(rows("ibid.duplicate_seen"), 0);
+	assert_int_equal(duplicates("unlisted", "k-1"), 0);
+}
+
+static void each_duplicate_is_kept_where_the_contract_says_so(void **state) /* B18 */
+{
+	(void)state;
+	struct ibid_result *result;
+	bed_expect(ibid, "pay-each", "k", PAYLOAD("r-1"), "executed 201");
+	env_virtual_advance(&clock_env, 1000000);
+	assert_int_equal(
+	    ibid_submit(ibid,
+	                IBID_COMMAND(.tenant = "t", .client = "c", .actor = "it's me",
+	                             .operation = "pay-each", .key = "k", .payload = PAYLOAD("r-1")),
+	                &result, NULL),
+	    IBID_OK);
+	ibid_result_free(result);
+	bed_expect(ibid, "pay-each", "k", PAYLOAD("r-9"), "conflict 409");
+	reopen();
+	assert_int_equal(duplicates("count", "k"), 2);
+	assert_int_equal(duplicates("unlisted", "k"), 0);
+	assert_int_equal(rows("ibid.duplicate_seen"), 2);
+	assert_int_equal(bed_number(&bed, "select count(*) from ibid.duplicate_seen where client = 'c' "
+	                                  "and actor = 'it''s me' and decision = 'executed' and "
+	                                  "fingerprint = (select fingerprint from ibid.command)"),
+	                 1);
+	assert_int_equal(bed_number(&bed, "select count(*) from ibid.duplicate_seen where actor = 'a' "
+	                                  "and decision = 'conflict' and fingerprint <> (select "
+	                                  "fingerprint from ibid.command)"),
+	                 1);
+}
+
+/* More than the buffer holds before it is written, from many threads: the sum is exact. */
+enum { STORM = 3000 };
+
+static void *storm(void *user)
+{
+	for (int i = 0; i < STORM; i++)
+		ibid_result_free(bed_submit(ibid, user, "k", PAYLOAD("r-1")));
+	return NULL;
+}
+
+static void a_storm_of_duplicates_is_counted_exactly(void **state) /* B18 */
+{
+	(void)state;
+	static char name[] = "pay-each";
+	pthread_t threads[4];
+	bed_expect(ibid, name, "k", PAYLOAD("r-1"), "executed 201");
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, storm, name), 0);
+	for (size_t i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	reopen();
+	assert_int_equal(duplicates("count", "k"), 4 * STORM);
+	assert_int_equal(rows("ibid.duplicate_seen") + duplicates("unlisted", "k"), 4 * STORM);
+}
+
+/* Notes which verbs run on the thread that submits. */
+struct verbs {
+	pthread_t caller;
+	int caller_writes, flushes;
+};
+
+static void note_verb(void *user, const char *verb, bool after, enum ibid_code code)
+{
+	struct verbs *verbs = user;
+	(void)code;
+	if (after)
+		return;
+	bool flush = strcmp(verb, "put_duplicates") == 0;
+	bool write = flush || strcmp(verb, "commit") == 0 || strcmp(verb, "put_evidence") == 0;
+	if (write && pthread_equal(pthread_self(), verbs->caller))
+		verbs->caller_writes++;
+	if (flush)
+		__atomic_add_fetch(&verbs->flushes, 1, __ATOMIC_SEQ_CST);
+}
+
+static struct store *trace_verbs(void *user, struct store *store)
+{
+	return store_trace_wrap(store, note_verb, user);
+}
+
+static void a_replay_writes_nothing_in_its_callers_path(void **state) /* B18 */
+{
+	(void)state;
+	struct verbs verbs = {.caller = pthread_self()};
+	struct ibid *own = bed_ibid(&bed, &(struct api_seams){.wrap = trace_verbs, .user = &verbs});
+	bed_expect(own, "pay-each", "k", PAYLOAD("r-1"), "executed 201");
+	verbs.caller_writes = 0;
+	/* Until the thread has written: it does so without being asked, after a second or when there is
+	 * much. */
+	for (int i = 0; i < 1000000 && !__atomic_load_n(&verbs.flushes, __ATOMIC_SEQ_CST); i++)
+		bed_expect(own, "pay-each", "k", PAYLOAD("r-1"), "replayed executed 201");
+	assert_true(verbs.flushes > 0);
+	assert_int_equal(verbs.caller_writes, 0);
+	ibid_close(own);
+}
+
+/* The first writings of duplicates fail, as if the server had gone away. */
+static int refusals; /* still to come */
+
+static enum ibid_code (*real_put_duplicates)(struct store *, const struct duplicate_row *, size_t,
+                                             const struct duplicate_seen_row *, size_t,
+                                             struct ibid_err *);
+
+static enum ibid_code refuse_some(struct store *store, const struct duplicate_row *rows_,
+                                  size_t count, const struct duplicate_seen_row *seen,
+                                  size_t seen_count, struct ibid_err *err)
+{
+	if (refusals > 0) {
+		refusals--;
+		return err_set(err, IBID_UNAVAILABLE, "refused by the test");
+	}
+	return real_put_duplicates(store, rows_, count, seen, seen_count, err);
+}
+
+static struct store *refusing(void *user, struct store *store)
+{
+	static struct store_ops ops;
+	(void)user;
+	ops = *store->ops;
+	real_put_duplicates = ops.put_duplicates;
+	ops.put_duplicates = refuse_some;
+	store->ops = &ops;
+	return store;
+}
+
+static int lost_lines;
+
+static void count_lost(void *user, enum ibid_log_level level, const char *line)
+{
+	(void)user;
+	(void)level;
+	lost_lines += strstr(line, "duplicates.lost") != NULL;
+}
+
+static void replay_while_refusing(int times, const char *key, const char *payload)
+{
+	struct ibid *own = NULL;
+	struct ibid_err err = {0};
+	refusals = times;
+	lost_lines = 0;
+	assert_int_equal(
+	    api_open(IBID_OPTIONS(.store = bed.url, .contracts = bed.contracts, .log = count_lost),
+	             &(struct api_seams){.wrap = refusing}, &own, &err),
+	    IBID_OK);
+	bed_expect(own, "pay", key, payload, "executed 201");
+	bed_expect(own, "pay", key, payload, "replayed executed 201");
+	ibid_close(own);
+}
+
+static void what_could_not_be_written_is_tried_again_or_told(void **state) /* B18 */
+{
+	(void)state;
+	replay_while_refusing(1, "k-1", PAYLOAD("r-1"));
+	assert_int_equal(duplicates("count", "k-1"), 1);
+	assert_int_equal(lost_lines, 0);
+	replay_while_refusing(100, "k-2", PAYLOAD("r-2"));
+	assert_int_equal(duplicates("count", "k-2"), 0);
+	assert_int_equal(lost_lines, 1);
+}
+
+static void a_child_that_closes_its_parents_handle_counts_nothing(void **state) /* B18 */
+{
+	(void)state;
+	int status;
+	bed_expect(ibid, "pay", "k", PAYLOAD("r-1"), "executed 201");
+	bed_expect(ibid, "pay", "k", PAYLOAD("r-1"), "replayed executed 201");
+	pid_t child = fork();
+	if (child == 0) {
+		duplicates_close(ibid->ledger->duplicates);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	reopen();
+	assert_int_equal(duplicates("count", "k"), 1);
+}
+
 int main(int argc, char **argv)
 {
 	bed_choose(argc, argv);
@@ -210,6 +474,13 @@ int main(int argc, char **argv)
 	    TEST(and_so_it_does_by_the_short_way),
 	    TEST(a_fact_that_is_still_there_is_linked_and_not_repeated),
 	    TEST(an_expired_rejection_or_failure_runs_anew_too),
+	    TEST(of_many_at_once_one_takes_the_place_of_the_expired_command),
+	    TEST(duplicates_are_counted_whatever_they_are_told),
+	    TEST(each_duplicate_is_kept_where_the_contract_says_so),
+	    TEST(a_storm_of_duplicates_is_counted_exactly),
+	    TEST(a_replay_writes_nothing_in_its_callers_path),
+	    TEST(what_could_not_be_written_is_tried_again_or_told),
+	    TEST(a_child_that_closes_its_parents_handle_counts_nothing),
 	};
 	return cmocka_run_group_tests_name("retain", tests, NULL, NULL);
 }

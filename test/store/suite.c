@@ -1486,6 +1486,102 @@ static void script_with_transaction_control_or_unknown_parameter_is_refused(void
 
 /* ---- Evidence and looking ------------------------------------------------------------------- */
 
+static void expired_row_gives_way_to_a_new_command_where_it_may(void **state) /* B10 */
+{
+	struct bed *bed = bed_of(state);
+	struct identity identity = identity_of("k");
+	struct work_context context = context_of(2);
+	struct claim got, twin;
+	complete(bed, "k", 1);
+	context.now_us = completed("k", 1).expires_us - 1;
+	context.runs_again = true;
+	check(bed, bed->ops->claim(bed->store, &bed->arena, &identity, &context, &got, &bed->err));
+	assert_int_equal(got.kind, CLAIM_FOUND);
+	assert_null(got.tx); /* not yet */
+	context.now_us++;
+	context.runs_again = false;
+	check(bed, bed->ops->claim(bed->store, &bed->arena, &identity, &context, &got, &bed->err));
+	assert_int_equal(got.kind, CLAIM_FOUND);
+	assert_null(got.tx); /* never */
+	context.runs_again = true;
+	check(bed, bed->ops->claim(bed->store, &bed->arena, &identity, &context, &got, &bed->err));
+	assert_int_equal(got.kind, CLAIM_FOUND);
+	assert_non_null(got.tx);
+	check(bed, bed->ops->claim(bed->store, &bed->arena, &identity, &context, &twin, &bed->err));
+	assert_int_equal(twin.kind, CLAIM_BUSY);
+	struct command_row anew = completed("k", 2);
+	anew.body = NULL;
+	anew.body_size = 0;
+	struct event_row event = event_of(2, 1, 0);
+	check(bed, bed->ops->put_event(got.tx, &event, &bed->err));
+	complete_row(bed, &got.tx, &anew, &got.row);
+	got = claim(bed, "k", 3);
+	anew.audit_id = got.row.audit_id;
+	assert_row(&got.row, &anew); /* the old body is gone, too */
+	assert_counts(1, 1, 2);
+}
+
+static void duplicates_are_added_up_and_listed(void **state) /* B18 */
+{
+	struct bed *bed = bed_of(state);
+	struct duplicate_row rows[] = {
+	    {.tenant = "acme",
+	     .command_id = make_id(1),
+	     .first_us = now_us,
+	     .last_us = now_us + 5,
+	     .count = 3,
+	     .unlisted = 1},
+	    {.tenant = "other",
+	     .command_id = make_id(1),
+	     .first_us = now_us,
+	     .last_us = now_us,
+	     .count = 1},
+	};
+	struct duplicate_seen_row seen[] = {
+	    {.tenant = "acme",
+	     .command_id = make_id(1),
+	     .at_us = now_us,
+	     .client = "web",
+	     .actor = "O'Hara \"\\ \xc3\xa9",
+	     .decision = "executed",
+	     .fingerprint = sha256("a", 1)},
+	    {.tenant = "acme",
+	     .command_id = make_id(1),
+	     .at_us = now_us + 1,
+	     .client = "",
+	     .actor = "",
+	     .decision = "conflict",
+	     .fingerprint = sha256("b", 1)},
+	};
+	struct duplicate_row got;
+	struct duplicate_seen_row *listed = NULL;
+	struct uuid id = make_id(1);
+	size_t listed_count = 0;
+	check(bed, bed->ops->get_duplicates(bed->store, &bed->arena, "acme", &id, &got, &bed->err));
+	assert_int_equal(got.count, 0);
+	check(bed, bed->ops->put_duplicates(bed->store, rows, 2, seen, 2, &bed->err));
+	rows[0].first_us -= 10;
+	check(bed, bed->ops->put_duplicates(bed->store, rows, 1, NULL, 0, &bed->err));
+	check(bed, bed->ops->get_duplicates(bed->store, &bed->arena, "acme", &id, &got, &bed->err));
+	assert_int_equal(got.count, 6);
+	assert_int_equal(got.unlisted, 2);
+	assert_true(got.first_us == now_us - 10 && got.last_us == now_us + 5);
+	check(bed, bed->ops->list_duplicates(bed->store, &bed->arena, "acme", &id, 10, &listed,
+	                                     &listed_count, &bed->err));
+	assert_int_equal(listed_count, 2);
+	assert_text(listed[0].decision, "conflict"); /* the newest first */
+	assert_text(listed[1].actor, seen[0].actor);
+	assert_text(listed[1].client, "web");
+	assert_true(listed[1].at_us == now_us);
+	assert_memory_equal(&listed[1].fingerprint, &seen[0].fingerprint, sizeof(struct sha256));
+	check(bed, bed->ops->list_duplicates(bed->store, &bed->arena, "acme", &id, 1, &listed,
+	                                     &listed_count, &bed->err));
+	assert_int_equal(listed_count, 1);
+	check(bed, bed->ops->list_duplicates(bed->store, &bed->arena, "other", &id, 10, &listed,
+	                                     &listed_count, &bed->err));
+	assert_int_equal(listed_count, 0);
+}
+
 static void evidence_is_kept_once_and_counted(void **state) /* B04, B18 */
 {
 	struct bed *bed = bed_of(state);
@@ -1777,6 +1873,8 @@ int suite_run(const char *name, const struct suite_backend *with)
 	    READY(answer_with_a_strange_column_or_without_status_fails),
 	    READY(find_script_returns_the_existing_document),
 	    READY(script_with_transaction_control_or_unknown_parameter_is_refused),
+	    READY(expired_row_gives_way_to_a_new_command_where_it_may),
+	    READY(duplicates_are_added_up_and_listed),
 	    READY(evidence_is_kept_once_and_counted),
 	    READY(command_is_found_by_id_and_by_identity_within_its_tenant),
 	    READY(commands_are_listed_newest_first_page_by_page),

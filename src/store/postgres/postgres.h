@@ -46,6 +46,9 @@
 	X(AUDIT_LIST_COMMAND, audit_list_command, 3)                                                   \
 	X(EVIDENCE_COUNT, evidence_count, 6)                                                           \
 	X(EVIDENCE_LIST, evidence_list, 2)                                                             \
+	X(DUPLICATE_PUT, duplicate_put, 2)                                                             \
+	X(DUPLICATE_GET, duplicate_get, 2)                                                             \
+	X(DUPLICATE_SEEN_LIST, duplicate_seen_list, 3)                                                 \
 	X(CONTRACT_PUT, contract_put, 6)                                                               \
 	X(CONTRACT_GET, contract_get, 3)                                                               \
 	X(DECIMAL_COLUMN, decimal_column, 1)                                                           \
@@ -302,6 +305,16 @@ enum ibid_code pg_put_event(struct tx *tx, const struct event_row *event, struct
 enum ibid_code pg_put_audit(struct tx *tx, const struct audit_row *audit, struct ibid_err *err);
 enum ibid_code pg_put_command(struct tx *tx, const struct command_row *row,
                               const struct command_row *previous, struct ibid_err *err);
+enum ibid_code pg_put_duplicates(struct store *, const struct duplicate_row *, size_t count,
+                                 const struct duplicate_seen_row *, size_t seen_count,
+                                 struct ibid_err *);
+enum ibid_code pg_get_duplicates(struct store *, struct arena *, const char *tenant,
+                                 const struct uuid *command_id, struct duplicate_row *ret,
+                                 struct ibid_err *);
+enum ibid_code pg_list_duplicates(struct store *, struct arena *, const char *tenant,
+                                  const struct uuid *command_id, size_t limit,
+                                  struct duplicate_seen_row **ret, size_t *ret_count,
+                                  struct ibid_err *);
 enum ibid_code pg_put_evidence(struct store *store, const struct evidence_row *evidence,
                                struct ibid_err *err);
 

@@ -195,6 +195,18 @@ enum ibid_code lite_list_evidence(struct store *, struct arena *, const char *te
                                   const struct uuid *command_id, struct evidence_row **ret,
                                   size_t *ret_count, struct ibid_err *);
 
+/* duplicate.c */
+enum ibid_code lite_put_duplicates(struct store *, const struct duplicate_row *, size_t count,
+                                   const struct duplicate_seen_row *, size_t seen_count,
+                                   struct ibid_err *);
+enum ibid_code lite_get_duplicates(struct store *, struct arena *, const char *tenant,
+                                   const struct uuid *command_id, struct duplicate_row *ret,
+                                   struct ibid_err *);
+enum ibid_code lite_list_duplicates(struct store *, struct arena *, const char *tenant,
+                                    const struct uuid *command_id, size_t limit,
+                                    struct duplicate_seen_row **ret, size_t *ret_count,
+                                    struct ibid_err *);
+
 /* doctor.c */
 enum ibid_code lite_doctor(struct store *, finding_fn *, void *user, struct ibid_err *);
 

@@ -14,7 +14,8 @@
 	X(aggregate_next) X(answer_delete) X(answer_put) X(audit_list) X(audit_list_by_command) \
 	X(audit_put) X(begin) X(command_get) X(command_get_by_id) X(command_list) \
 	X(command_list_all) X(command_put) X(command_replace) X(commit) X(contract_get) \
-	X(contract_put) X(decimal_column) X(event_key_put) X(event_list) X(event_list_by_command) \
+	X(contract_put) X(decimal_column) X(duplicate_get) X(duplicate_put) \
+	X(duplicate_seen_list) X(duplicate_seen_put) X(event_key_put) X(event_list) X(event_list_by_command) \
 	X(event_put) X(evidence_list) X(evidence_put) X(fence_put) X(foreign_keys_get) \
 	X(journal_mode_get) X(query_only_set) X(quick_check) X(rollback) X(schema_exists) \
 	X(schema_file_get) X(schema_file_put) X(schema_put) X(schema_version) X(synchronous_get) \

@@ -1,2 +1,3 @@
 -- answer_delete: $1 tenant, $2 command id
-delete from ibid.answer where tenant = $1 and command_id = $2
+-- Of a command that gave its place to another: after command_replace.
+select ibid.forget_answers($1, $2)
