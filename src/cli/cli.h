@@ -53,6 +53,7 @@ int cmd_fingerprint(const struct args *args);
 int cmd_submit(const struct args *args);
 int cmd_command_show(const struct args *args);
 int cmd_command_list(const struct args *args);
+int cmd_retain(const struct args *args);
 int cmd_doctor(const struct args *args);
 int cmd_version(const struct args *args);
 int cmd_help(const struct args *args);

@@ -148,6 +148,25 @@ const struct cli_command cli_commands[] = {
                     "  $ ibid command list --store sqlite:pay.db --json | jq -r .key\n",
     },
     {
+        .name = "retain",
+        .run = cmd_retain,
+        .takes = STORE | CONTRACTS | BIT(OPT_DRY_RUN) | BIT(OPT_BATCH) | BIT(OPT_MAX_SECONDS) |
+                 BIT(OPT_EVENTS_OLDER_THAN) | JSON,
+        .needs = STORE | CONTRACTS,
+        .operands = "",
+        .summary = "remove what has had its time",
+        .details =
+            "After the contract's key.retain a command loses its body and text, and a late\n"
+            "duplicate is still answered; after audit.retain it is removed with its evidence.\n"
+            "Commands without an outcome, and events, are kept; --events-older-than removes\n"
+            "events. PostgreSQL drops audit entries and events by whole months. Runs in small\n"
+            "transactions beside the work, may be stopped at any time and run again.",
+        .examples =
+            "  $ ibid retain --store sqlite:pay.db --contracts examples/payments --dry-run\n"
+            "  $ ibid retain --store sqlite:pay.db --contracts examples/payments --max-seconds "
+            "60\n",
+    },
+    {
         .name = "doctor",
         .run = cmd_doctor,
         .takes = STORE | CONTRACTS | JSON,

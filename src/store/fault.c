@@ -436,6 +436,42 @@ static enum ibid_code fault_doctor(struct store *store, finding_fn *fn, void *us
 	return code;
 }
 
+static enum ibid_code fault_retain_commands(struct store *store, struct arena *arena,
+                                            const struct retention *retention,
+                                            struct retention_cursor *cursor,
+                                            struct retention_count *ret, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	struct retention_cursor moved = *cursor;
+	struct retention_count counted = *ret;
+	enum ibid_code code;
+	FAULTY(
+	    fault, code, err,
+	    fault->inner->ops->retain_commands(fault->inner, arena, retention, &moved, &counted, err));
+	if (!code) {
+		*cursor = moved;
+		*ret = counted;
+	}
+	return code;
+}
+
+static enum ibid_code fault_retain_history(struct store *store, const struct retention *retention,
+                                           struct retention_count *ret, bool *ret_more,
+                                           struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	struct retention_count counted = *ret;
+	bool more = false;
+	enum ibid_code code;
+	FAULTY(fault, code, err,
+	       fault->inner->ops->retain_history(fault->inner, retention, &counted, &more, err));
+	if (!code) {
+		*ret = counted;
+		*ret_more = more;
+	}
+	return code;
+}
+
 static const struct store_ops fault_ops = {
     .close = fault_close,
     .migrate = fault_migrate,
@@ -460,6 +496,8 @@ static const struct store_ops fault_ops = {
     .put_duplicates = fault_put_duplicates,
     .get_duplicates = fault_get_duplicates,
     .list_duplicates = fault_list_duplicates,
+    .retain_commands = fault_retain_commands,
+    .retain_history = fault_retain_history,
     .get_command = fault_get_command,
     .list_commands = fault_list_commands,
     .list_events = fault_list_events,

@@ -118,6 +118,30 @@ struct duplicate_seen_row {
 	struct sha256 fingerprint;
 };
 
+/* What is kept how long. Periods are per operation: an operation without one keeps everything. */
+struct retention {
+	int64_t now_us;
+	struct uuid before;   /* only commands with a smaller id are looked at */
+	const char *audit_us; /* JSON: {"create-payment": 315360000000000, ...} */
+	int64_t audit_max_us; /* the longest of them */
+	int64_t events_us;    /* events older than that go; 0: none */
+	size_t batch;         /* rows a step, at most */
+	bool dry_run;         /* change nothing, only count */
+};
+
+/* How far a run of retention got. All zero: at the beginning. */
+struct retention_cursor {
+	const char *tenant;
+	struct uuid id;
+	bool done;
+};
+
+/* What was removed. */
+struct retention_count {
+	int64_t tombstones; /* commands that lost body and text */
+	int64_t commands, answers, evidence, duplicates, audit, events;
+};
+
 struct contract_row {
 	const char *kind, *name;
 	int version;
@@ -316,7 +340,8 @@ struct store_ops {
 
 	/* Write the command's row, complete. `previous` is the row that claim found (FAILED, or
 	 * REJECTED and evaluated again; or expired, and `row` has another id), which is replaced by
-	 * compare-and-set and takes its body with it, or NULL for a new one. IBID_RETRY when another row is there: the primary key arbitrates (I2). */
+	 * compare-and-set and takes its body with it, or NULL for a new one. IBID_RETRY when another
+	 * row is there: the primary key arbitrates (I2). */
 	enum ibid_code (*put_command)(struct tx *, const struct command_row *,
 	                              const struct command_row *previous, struct ibid_err *);
 
@@ -371,6 +396,25 @@ struct store_ops {
 	enum ibid_code (*list_evidence)(struct store *, struct arena *, const char *tenant,
 	                                const struct uuid *command_id, struct evidence_row **ret,
 	                                size_t *ret_count, struct ibid_err *);
+
+	/* ---- Retention ------------------------------------------------------------------------------
+	 */
+
+	/* One bounded step from the cursor on, in a transaction of its own; `ret` is added to. Commands
+	 * whose key has expired lose body and text and still answer a duplicate; after the audit
+	 * period, too, they are deleted with their evidence and duplicates (SQLite: and their audit
+	 * entries). What has no outcome is never touched. Safe beside commands and other retentions: a
+	 * row that is held is left to the next run. */
+	enum ibid_code (*retain_commands)(struct store *, struct arena *, const struct retention *,
+	                                  struct retention_cursor *, struct retention_count *ret,
+	                                  struct ibid_err *);
+
+	/* One bounded step on what is kept by the month (PostgreSQL: audit entries, events, empty
+	 * answers; partitions to come are made), or by the row (SQLite: events). `*ret_more`: there may
+	 * be more to do. PostgreSQL keeps all audit entries while an operation has no period. */
+	enum ibid_code (*retain_history)(struct store *, const struct retention *,
+	                                 struct retention_count *ret, bool *ret_more,
+	                                 struct ibid_err *);
 
 	/* Tell what is unsafe about this database and how it is set up. */
 	enum ibid_code (*doctor)(struct store *, finding_fn *, void *user, struct ibid_err *);

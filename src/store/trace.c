@@ -299,6 +299,23 @@ static enum ibid_code trace_doctor(struct store *store, finding_fn *fn, void *us
 	return TRACED(trace, doctor, trace->inner, fn, user, err);
 }
 
+static enum ibid_code trace_retain_commands(struct store *store, struct arena *arena,
+                                            const struct retention *retention,
+                                            struct retention_cursor *cursor,
+                                            struct retention_count *ret, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, retain_commands, trace->inner, arena, retention, cursor, ret, err);
+}
+
+static enum ibid_code trace_retain_history(struct store *store, const struct retention *retention,
+                                           struct retention_count *ret, bool *ret_more,
+                                           struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, retain_history, trace->inner, retention, ret, ret_more, err);
+}
+
 static const struct store_ops trace_ops = {
     .close = trace_close,
     .migrate = trace_migrate,
@@ -323,6 +340,8 @@ static const struct store_ops trace_ops = {
     .put_duplicates = trace_put_duplicates,
     .get_duplicates = trace_get_duplicates,
     .list_duplicates = trace_list_duplicates,
+    .retain_commands = trace_retain_commands,
+    .retain_history = trace_retain_history,
     .get_command = trace_get_command,
     .list_commands = trace_list_commands,
     .list_events = trace_list_events,

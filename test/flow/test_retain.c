@@ -4,6 +4,7 @@
 #include "support/bed.h"
 
 #include "ledger/duplicates.h"
+#include "ledger/retain.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -463,6 +464,237 @@ static void a_child_that_closes_its_parents_handle_counts_nothing(void **state) 
 	assert_int_equal(duplicates("count", "k"), 1);
 }
 
+/* ---- Retention ------------------------------------------------------------------------------ */
+
+static struct retention_count retain_with(struct retain_options options)
+{
+	struct retention_count count = {0};
+	struct ibid_err err = {0};
+	bool finished = false;
+	if (!options.batch)
+		options.batch = 3; /* so that there are several steps */
+	if (ledger_retain(ibid->ledger->store, ibid->ledger->contracts, &clock_env.env, &options,
+	                  &count, &finished, &err))
+		fail_msg("retain: %s", err.text);
+	assert_true(finished);
+	return count;
+}
+
+static struct retention_count retain(void)
+{
+	return retain_with((struct retain_options){.dry_run = false});
+}
+
+static void assert_nothing_removed(struct retention_count count)
+{
+	static const struct retention_count nothing;
+	assert_memory_equal(&count, &nothing, sizeof count);
+}
+
+enum { MANY = 10 };
+
+/* Ten payments, a rejection and one whose outcome is unknown, of two tenants; duplicates of one. */
+static void fill(void)
+{
+	char key[16], payload[64];
+	struct ibid_result *result;
+	for (int i = 0; i < MANY; i++) {
+		snprintf(key, sizeof key, "k-%d", i);
+		snprintf(payload, sizeof payload, "{\"reference\":\"r-%d\",\"amount\":1.00}", i);
+		assert_int_equal(
+		    ibid_submit(ibid,
+		                IBID_COMMAND(.tenant = i % 2 ? "t" : "u", .client = "c", .operation = "pay",
+		                             .key = key, .payload = payload),
+		                &result, NULL),
+		    IBID_OK);
+		assert_string_equal(bed_say(result), "executed 201");
+		ibid_result_free(result);
+	}
+	bed_expect(ibid, "pay", "rejected", "{\"reference\":\"x\",\"amount\":1.00,\"fail\":\"reject\"}",
+	           "rejected 422");
+	bed_expect(ibid, "pay", "unknown", PAYLOAD("y"), "executed 201");
+	bed_exec(&bed,
+	         "update ibid.command set state = 'UNKNOWN', audit_id = null where key = 'unknown'");
+	bed_expect(ibid, "pay", "k-1", PAYLOAD("r-9"), "conflict 409");
+	reopen();
+}
+
+static int64_t bodies(void)
+{
+	return rows("ibid.answer") +
+	       bed_number(&bed, "select count(*) from ibid.command where text is not null");
+}
+
+static void after_expiry_a_command_loses_its_body_and_still_answers(void **state) /* B10 */
+{
+	(void)state;
+	fill();
+	env_virtual_advance(&clock_env, 30 * DAY_US - 1);
+	assert_nothing_removed(retain());
+	env_virtual_advance(&clock_env, 2 * DAY_US);
+	int64_t before = bodies();
+	struct retention_count dry = retain_with((struct retain_options){.dry_run = true});
+	assert_int_equal(dry.tombstones, MANY + 1);
+	assert_int_equal(dry.answers, MANY);
+	assert_int_equal(bodies(), before);
+	struct retention_count count = retain();
+	assert_memory_equal(&count, &dry, sizeof count);
+	assert_int_equal(count.commands + count.audit + count.events + count.evidence, 0);
+	assert_int_equal(bodies(), 1); /* of the unknown one */
+	assert_nothing_removed(retain());
+	bed_expect(ibid, "pay", "k-1", PAYLOAD("r-1"), "expired 410");
+	bed_expect(ibid, "pay", "rejected", PAYLOAD("x"), "expired 410");
+	bed_expect(ibid, "pay", "unknown", PAYLOAD("y"), "unknown 500");
+	assert_rows(MANY + 1, MANY + 1, MANY + 1, MANY + 2);
+}
+
+static void after_the_audit_period_a_command_is_forgotten_with_its_evidence(void **state) /* B10 */
+{
+	(void)state;
+	fill();
+	env_virtual_advance(&clock_env, 3650 * DAY_US - 1);
+	struct retention_count count = retain();
+	assert_int_equal(count.commands, 0);
+	assert_int_equal(count.tombstones, MANY + 1);
+	env_virtual_advance(&clock_env, 10 * DAY_US);
+	struct retention_count dry = retain_with((struct retain_options){.dry_run = true});
+	assert_int_equal(rows("ibid.command"), MANY + 2);
+	count = retain();
+	assert_memory_equal(&count, &dry, sizeof count);
+	assert_int_equal(count.commands, MANY + 1);
+	assert_int_equal(count.evidence, 1);
+	assert_int_equal(count.duplicates, 1);
+	assert_int_equal(rows("ibid.command"), 1); /* what has no outcome stays */
+	assert_int_equal(rows("ibid.evidence") + rows("ibid.duplicate") + rows("ibid.duplicate_seen"),
+	                 0);
+	assert_int_equal(rows("ibid.event"), MANY + 1); /* nobody said that they were delivered */
+	assert_int_equal(rows("payment"), MANY + 1);    /* not ours */
+	if (bed_kind == BED_SQLITE) {
+		assert_int_equal(count.audit, MANY);
+		assert_int_equal(rows("ibid.audit"), 1);
+	}
+	assert_nothing_removed(retain());
+	bed_expect(ibid, "pay", "unknown", PAYLOAD("y"), "unknown 500");
+}
+
+static void events_go_only_when_that_is_said(void **state) /* B10 */
+{
+	(void)state;
+	fill();
+	env_virtual_advance(&clock_env, 100 * DAY_US);
+	bed_expect(ibid, "pay", "late", PAYLOAD("late"), "executed 201");
+	assert_int_equal(retain().events, 0);
+	struct retain_options options = {.events_us = 99 * DAY_US, .dry_run = true};
+	struct retention_count dry = retain_with(options);
+	assert_int_equal(rows("ibid.event"), MANY + 2);
+	options.dry_run = false;
+	struct retention_count count = retain_with(options);
+	assert_int_equal(count.events, dry.events);
+	assert_int_equal(rows("ibid.event"), MANY + 2 - count.events);
+	if (bed_kind == BED_SQLITE)
+		assert_int_equal(count.events, MANY + 1);
+}
+
+static void history_of_a_month_is_dropped_as_a_whole(void **state) /* B10 */
+{
+	(void)state;
+	int64_t wall_us = env_wall_us(env_system());
+	if (bed_kind == BED_SQLITE)
+		return; /* deletes rows: above */
+	/* Two months from now there is a partition already. */
+	env_virtual_advance(&clock_env, wall_us + 62 * DAY_US - env_wall_us(&clock_env.env));
+	bed_expect(ibid, "pay", "k", PAYLOAD("r-1"), "executed 201");
+	assert_int_equal(bed_number(&bed, "select count(*) from ibid.audit where tableoid <> "
+	                                  "'ibid.audit_default'::regclass"),
+	                 1);
+	/* Each partition keeps its rows against anybody but retention. */
+	assert_int_equal(
+	    bed_number(&bed, "select count(*) from pg_trigger join pg_inherits on inhrelid = tgrelid "
+	                     "where inhparent in ('ibid.audit'::regclass, 'ibid.event'::regclass) and "
+	                     "tgtype & 32 <> 0"),
+	    bed_number(&bed, "select count(*) from pg_inherits where inhparent in "
+	                     "('ibid.audit'::regclass, 'ibid.event'::regclass)"));
+	env_virtual_advance(&clock_env, 3600 * DAY_US);
+	assert_int_equal(retain().audit, 0);
+	env_virtual_advance(&clock_env, 100 * DAY_US);
+	assert_int_equal(retain_with((struct retain_options){.dry_run = true}).audit, 1);
+	assert_int_equal(retain().audit, 1);
+	assert_int_equal(rows("ibid.audit"), 0);
+	assert_int_equal(rows("ibid.event"), 1);
+	assert_int_equal(retain_with((struct retain_options){.events_us = DAY_US}).events, 1);
+	assert_int_equal(rows("ibid.event"), 0);
+}
+
+static void *retain_thread(void *user)
+{
+	*(struct retention_count *)user = retain_with((struct retain_options){.batch = 1});
+	return NULL;
+}
+
+static void two_retentions_at_once_remove_everything_once(void **state) /* B10 */
+{
+	(void)state;
+	struct retention_count counts[2];
+	pthread_t threads[2];
+	fill();
+	env_virtual_advance(&clock_env, 3700 * DAY_US);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, retain_thread, &counts[i]), 0);
+	for (size_t i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	struct retention_count rest = retain();
+	assert_int_equal(counts[0].commands + counts[1].commands + rest.commands, MANY + 1);
+	assert_int_equal(rows("ibid.command"), 1);
+}
+
+static struct store *fail_at(void *user, struct store *store)
+{
+	return store_fault_wrap(store, FAULT_ERROR_AFTER, *(unsigned *)user);
+}
+
+static void a_retention_that_was_broken_off_is_finished_by_the_next(void **state) /* B10 */
+{
+	(void)state;
+	fill();
+	env_virtual_advance(&clock_env, 3700 * DAY_US);
+	for (unsigned n = 1; n < 200; n++) {
+		struct ibid_err err = {0};
+		struct retention_count count;
+		struct ibid *own = NULL;
+		bool finished;
+		if (api_open(IBID_OPTIONS(.store = bed.url, .contracts = bed.contracts),
+		             &(struct api_seams){.env = &clock_env.env, .wrap = fail_at, .user = &n}, &own,
+		             &err))
+			continue; /* the fault was in opening */
+		struct retain_options options = {.batch = 2};
+		enum ibid_code code = ledger_retain(own->ledger->store, own->ledger->contracts,
+		                                    &clock_env.env, &options, &count, &finished, &err);
+		bool fired = store_fault_fired(own->ledger->store);
+		ibid_close(own);
+		if (!fired) {
+			assert_int_equal(code, IBID_OK);
+			break;
+		}
+	}
+	assert_int_equal(rows("ibid.command"), 1);
+	assert_nothing_removed(retain());
+}
+
+static void a_command_of_no_contract_is_kept(void **state) /* B10 */
+{
+	(void)state;
+	static const char *const left[] = {"call.yaml", NULL};
+	bed_expect(ibid, "pay", "k", PAYLOAD("r-1"), "executed 201");
+	ibid_close(ibid);
+	bed_keep_contracts(&bed, left);
+	ibid = bed_ibid(&bed, &(struct api_seams){.env = &clock_env.env});
+	env_virtual_advance(&clock_env, 10000 * DAY_US);
+	struct retention_count count = retain();
+	assert_int_equal(count.tombstones, 1);
+	assert_int_equal(count.commands + count.audit, 0);
+	assert_rows(1, 1, 1, 1);
+}
+
 int main(int argc, char **argv)
 {
 	bed_choose(argc, argv);
@@ -481,6 +713,13 @@ int main(int argc, char **argv)
 	    TEST(a_replay_writes_nothing_in_its_callers_path),
 	    TEST(what_could_not_be_written_is_tried_again_or_told),
 	    TEST(a_child_that_closes_its_parents_handle_counts_nothing),
+	    TEST(after_expiry_a_command_loses_its_body_and_still_answers),
+	    TEST(after_the_audit_period_a_command_is_forgotten_with_its_evidence),
+	    TEST(events_go_only_when_that_is_said),
+	    TEST(history_of_a_month_is_dropped_as_a_whole),
+	    TEST(two_retentions_at_once_remove_everything_once),
+	    TEST(a_retention_that_was_broken_off_is_finished_by_the_next),
+	    TEST(a_command_of_no_contract_is_kept),
 	};
 	return cmocka_run_group_tests_name("retain", tests, NULL, NULL);
 }

@@ -49,6 +49,10 @@
 	X(DUPLICATE_PUT, duplicate_put, 2)                                                             \
 	X(DUPLICATE_GET, duplicate_get, 2)                                                             \
 	X(DUPLICATE_SEEN_LIST, duplicate_seen_list, 3)                                                 \
+	X(RETAIN_COMMANDS, retain_commands, 6)                                                         \
+	X(RETAIN_MAKE, retain_make, 2)                                                                 \
+	X(RETAIN_DROP, retain_drop, 4)                                                                 \
+	X(RETAIN_KNOWN, retain_known, 1)                                                               \
 	X(CONTRACT_PUT, contract_put, 6)                                                               \
 	X(CONTRACT_GET, contract_get, 3)                                                               \
 	X(DECIMAL_COLUMN, decimal_column, 1)                                                           \
@@ -315,6 +319,11 @@ enum ibid_code pg_list_duplicates(struct store *, struct arena *, const char *te
                                   const struct uuid *command_id, size_t limit,
                                   struct duplicate_seen_row **ret, size_t *ret_count,
                                   struct ibid_err *);
+enum ibid_code pg_retain_commands(struct store *, struct arena *, const struct retention *,
+                                  struct retention_cursor *, struct retention_count *ret,
+                                  struct ibid_err *);
+enum ibid_code pg_retain_history(struct store *, const struct retention *,
+                                 struct retention_count *ret, bool *ret_more, struct ibid_err *);
 enum ibid_code pg_put_evidence(struct store *store, const struct evidence_row *evidence,
                                struct ibid_err *err);
 

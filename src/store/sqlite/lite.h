@@ -207,6 +207,13 @@ enum ibid_code lite_list_duplicates(struct store *, struct arena *, const char *
                                     struct duplicate_seen_row **ret, size_t *ret_count,
                                     struct ibid_err *);
 
+/* retain.c */
+enum ibid_code lite_retain_commands(struct store *, struct arena *, const struct retention *,
+                                    struct retention_cursor *, struct retention_count *ret,
+                                    struct ibid_err *);
+enum ibid_code lite_retain_history(struct store *, const struct retention *,
+                                   struct retention_count *ret, bool *ret_more, struct ibid_err *);
+
 /* doctor.c */
 enum ibid_code lite_doctor(struct store *, finding_fn *, void *user, struct ibid_err *);
 

@@ -17,7 +17,10 @@
 	X(contract_put) X(decimal_column) X(duplicate_get) X(duplicate_put) \
 	X(duplicate_seen_list) X(duplicate_seen_put) X(event_key_put) X(event_list) X(event_list_by_command) \
 	X(event_put) X(evidence_list) X(evidence_put) X(fence_put) X(foreign_keys_get) \
-	X(journal_mode_get) X(query_only_set) X(quick_check) X(rollback) X(schema_exists) \
+	X(journal_mode_get) X(query_only_set) X(quick_check) \
+	X(retain_answer) X(retain_audit) X(retain_command) X(retain_duplicate) X(retain_event) X(retain_evidence) \
+	X(retain_seen) X(retain_tenant) X(retain_text) X(retain_tombstone) X(retain_window) X(retention_close) X(retention_open) \
+	X(rollback) X(schema_exists) \
 	X(schema_file_get) X(schema_file_put) X(schema_put) X(schema_version) X(synchronous_get) \
 	X(synchronous_set) X(unique_by_columns) X(wal_set)
 /* clang-format on */

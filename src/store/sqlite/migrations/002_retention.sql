@@ -24,3 +24,20 @@ create table ibid_duplicate_seen (
   fingerprint blob not null check (length(fingerprint) = 32)
 ) strict;
 create index ibid_duplicate_seen_command on ibid_duplicate_seen (tenant, command_id, n);
+
+-- Retention is the one that may delete (I3): it puts a row here and takes it away in its transaction.
+create table ibid_retention (
+  one integer primary key check (one = 1)
+) strict;
+drop trigger ibid_event_is_never_deleted;
+create trigger ibid_event_is_never_deleted before delete on ibid_event
+when not exists (select 1 from ibid_retention)
+begin
+  select raise(abort, 'events are never deleted (I3)');
+end;
+drop trigger ibid_audit_is_never_deleted;
+create trigger ibid_audit_is_never_deleted before delete on ibid_audit
+when not exists (select 1 from ibid_retention)
+begin
+  select raise(abort, 'audit entries are never deleted (I3)');
+end;
