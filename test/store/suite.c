@@ -1582,6 +1582,81 @@ static void duplicates_are_added_up_and_listed(void **state) /* B18 */
 	assert_int_equal(listed_count, 0);
 }
 
+static struct retention_count retain(struct bed *bed, struct retention retention)
+{
+	struct retention_cursor cursor = {0};
+	struct retention_count count = {0};
+	retention.before = make_id(1000);
+	retention.audit_us = "{\"create-payment\":5000000}";
+	retention.audit_max_us = 5000000;
+	retention.batch = 2;
+	for (int steps = 0; !cursor.done; steps++) {
+		assert_true(steps < 100);
+		check(bed, bed->ops->retain_commands(bed->store, &bed->arena, &retention, &cursor, &count,
+		                                     &bed->err));
+	}
+	bool more = true;
+	for (int steps = 0; more; steps++) {
+		assert_true(steps < 100);
+		check(bed, bed->ops->retain_history(bed->store, &retention, &count, &more, &bed->err));
+	}
+	return count;
+}
+
+static void retention_empties_expired_rows_and_deletes_them_after_the_audit_period(void **state)
+{ /* B10 */
+	struct bed *bed = bed_of(state);
+	static const struct retention_count nothing;
+	struct duplicate_row again = {.tenant = "acme",
+	                              .command_id = make_id(2),
+	                              .first_us = now_us,
+	                              .last_us = now_us,
+	                              .count = 1};
+	char key[8];
+	for (unsigned n = 1; n <= 5; n++) {
+		snprintf(key, sizeof key, "k-%u", n);
+		complete(bed, key, n);
+	}
+	struct tx *tx = claim_free(bed, "held", 6);
+	struct command_row unknown = failed("held", 6);
+	unknown.state = COMMAND_UNKNOWN;
+	complete_row(bed, &tx, &unknown, NULL);
+	tx = claim_free(bed, "failed", 7);
+	struct command_row row = failed("failed", 7);
+	complete_row(bed, &tx, &row, NULL);
+	complete(bed, "young", 2000); /* beyond `before` */
+	check(bed, bed->ops->put_duplicates(bed->store, &again, 1, NULL, 0, &bed->err));
+
+	struct retention_count count = retain(bed, (struct retention){.now_us = now_us + 999999});
+	assert_memory_equal(&count, &nothing, sizeof count);
+	count = retain(bed, (struct retention){.now_us = now_us + 1000000, .dry_run = true});
+	assert_int_equal(count.tombstones, 6);
+	assert_int_equal(count.answers, 5);
+	assert_non_null(claim(bed, "k-1", 9).row.body);
+	count = retain(bed, (struct retention){.now_us = now_us + 1000000});
+	assert_int_equal(count.tombstones, 6);
+	assert_int_equal(count.answers, 5);
+	assert_int_equal(count.commands, 0);
+	struct command_row stub = completed("k-1", 1);
+	struct claim got = claim(bed, "k-1", 9);
+	stub.body = NULL;
+	stub.body_size = 0;
+	stub.audit_id = got.row.audit_id;
+	assert_row(&got.row, &stub); /* all else is there */
+	assert_non_null(claim(bed, "young", 9).row.body);
+
+	count = retain(bed, (struct retention){.now_us = now_us + 5000005});
+	assert_int_equal(count.commands, 6);
+	assert_int_equal(count.duplicates, 1);
+	assert_counts(2, 0, backend->number(backend->sql[SUITE_COUNT_AUDIT]));
+	count = retain(bed, (struct retention){.now_us = now_us + 5000005});
+	assert_memory_equal(&count, &nothing, sizeof count);
+	struct command_row kept;
+	struct uuid id = make_id(6);
+	check(bed, bed->ops->get_command(bed->store, &bed->arena, "acme", &id, NULL, &kept, &bed->err));
+	assert_row(&kept, &unknown);
+}
+
 static void evidence_is_kept_once_and_counted(void **state) /* B04, B18 */
 {
 	struct bed *bed = bed_of(state);
@@ -1875,6 +1950,7 @@ int suite_run(const char *name, const struct suite_backend *with)
 	    READY(script_with_transaction_control_or_unknown_parameter_is_refused),
 	    READY(expired_row_gives_way_to_a_new_command_where_it_may),
 	    READY(duplicates_are_added_up_and_listed),
+	    READY(retention_empties_expired_rows_and_deletes_them_after_the_audit_period),
 	    READY(evidence_is_kept_once_and_counted),
 	    READY(command_is_found_by_id_and_by_identity_within_its_tenant),
 	    READY(commands_are_listed_newest_first_page_by_page),
