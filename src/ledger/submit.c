@@ -603,7 +603,8 @@ static enum ibid_code perform(struct submission *sub, struct tx **tx,
 {
 	struct ibid_work work;
 	const char *why = NULL;
-	work_init(&work, sub, *tx, continued(sub, previous) ? previous->id : sub->id);
+	const struct command_row *same = continued(sub, previous);
+	work_init(&work, sub, *tx, same ? same->id : sub->id);
 	enum ibid_code code = fields_check(&sub->attempt, sub->contract, sub->payload, &work.params,
 	                                   &why, err);
 	if (code == IBID_REJECTED) {

@@ -952,6 +952,9 @@ static void the_application_role_can_work_and_can_not_rewrite_history(void **sta
 	    "update ibid.command set key = 'x'",
 	    "delete from ibid.aggregate",
 	    "delete from ibid.evidence",
+	    "delete from ibid.duplicate",
+	    "update ibid.duplicate_seen set actor = ''",
+	    "delete from ibid.duplicate_seen",
 	    "update ibid.contract set text = ''",
 	    "insert into ibid.schema_version values (9, 'x')",
 	    "truncate ibid.event",
@@ -982,6 +985,12 @@ static void the_application_role_can_work_and_can_not_rewrite_history(void **sta
 	struct evidence_row evidence = {.tenant = "acme", .client = "", .actor = "", .last_us = 1};
 	assert_int_equal(store->ops->put_evidence(store, &evidence, &err), IBID_OK);
 	assert_int_equal(store->ops->put_evidence(store, &evidence, &err), IBID_OK);
+	struct duplicate_row again = {.tenant = "acme", .first_us = 1, .last_us = 1, .count = 1};
+	struct duplicate_seen_row seen = {
+	    .tenant = "acme", .at_us = 1, .client = "", .actor = "", .decision = "executed"};
+	for (int i = 0; i < 2; i++)
+		if (store->ops->put_duplicates(store, &again, 1, &seen, 1, &err))
+			fail_msg("%s", err.text);
 	struct contract_row contract = {.kind = "command", .name = "pay", .version = 1, .text = "x"};
 	assert_int_equal(store->ops->put_contract(store, &contract, &err), IBID_OK);
 	PGconn *link = fixture_connect(fixture_url(user, fixture_port(), ""));
