@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EVENTS_MAX = 10000, STATE_MAX = 32 };
+enum { EVENTS_MAX = 10000, DUPLICATES_MAX = 1000, STATE_MAX = 32 };
 
 /* One command and what belongs to it. */
 struct dossier {
@@ -21,6 +21,9 @@ struct dossier {
 	size_t audit_count;
 	struct evidence_row *conflicts;
 	size_t conflict_count;
+	struct duplicate_row duplicates; /* count 0: none */
+	struct duplicate_seen_row *seen;
+	size_t seen_count;
 };
 
 /* ---- Values as text ------------------------------------------------------------------------- */
@@ -143,6 +146,29 @@ static void conflict_json(struct str *out, struct arena *arena, const struct evi
 	obj_end(out, '}');
 }
 
+static void duplicates_json(struct str *out, struct arena *arena, const struct dossier *dossier)
+{
+	const struct duplicate_row *row = &dossier->duplicates;
+	obj_begin(out, "duplicates", '{');
+	obj_int(out, "count", row->count);
+	obj_text(out, "first_at", time_text(arena, row->first_us));
+	obj_text(out, "last_at", time_text(arena, row->last_us));
+	obj_int(out, "not_listed", row->unlisted);
+	obj_begin(out, "listed", '[');
+	for (size_t i = 0; i < dossier->seen_count; i++) {
+		const struct duplicate_seen_row *seen = &dossier->seen[i];
+		obj_begin(out, NULL, '{');
+		obj_text(out, "at", time_text(arena, seen->at_us));
+		obj_text(out, "decision", seen->decision);
+		obj_text(out, "client", *seen->client ? seen->client : NULL);
+		obj_text(out, "actor", *seen->actor ? seen->actor : NULL);
+		obj_text(out, "fingerprint", hash_text(arena, &seen->fingerprint));
+		obj_end(out, '}');
+	}
+	obj_end(out, ']');
+	obj_end(out, '}');
+}
+
 static bool print_dossier_json(struct arena *arena, const struct dossier *dossier)
 {
 	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
@@ -161,6 +187,7 @@ static bool print_dossier_json(struct arena *arena, const struct dossier *dossie
 	for (size_t i = 0; i < dossier->conflict_count; i++)
 		conflict_json(&out, arena, &dossier->conflicts[i]);
 	obj_end(&out, ']');
+	duplicates_json(&out, arena, dossier);
 	obj_end(&out, '}');
 	bool ok = out_line(&out);
 	str_release(&out);
@@ -246,12 +273,28 @@ static void print_conflicts(struct arena *arena, const struct dossier *dossier)
 	}
 }
 
+static void print_duplicates(struct arena *arena, const struct dossier *dossier)
+{
+	const struct duplicate_row *row = &dossier->duplicates;
+	section_print("duplicates", (size_t)row->count);
+	field_print("  first", time_text(arena, row->first_us));
+	field_print("  last", time_text(arena, row->last_us));
+	field_print("  not listed", number_text(arena, row->unlisted));
+	for (size_t i = 0; i < dossier->seen_count; i++) {
+		const struct duplicate_seen_row *seen = &dossier->seen[i];
+		out_textf("  %s  %-11s  client %s, actor %s\n", short_time(arena, seen->at_us),
+		          seen->decision, *seen->client ? seen->client : "-",
+		          *seen->actor ? seen->actor : "-");
+	}
+}
+
 static bool print_dossier(struct arena *arena, const struct dossier *dossier)
 {
 	print_row(arena, &dossier->row);
 	print_events(arena, dossier);
 	print_audit(arena, dossier);
 	print_conflicts(arena, dossier);
+	print_duplicates(arena, dossier);
 	return true;
 }
 
@@ -315,6 +358,11 @@ static enum ibid_code read_dossier(struct store *store, struct arena *arena,
 	if (!code)
 		code = ops->list_evidence(store, arena, tenant, found, &ret->conflicts,
 		                          &ret->conflict_count, err);
+	if (!code)
+		code = ops->get_duplicates(store, arena, tenant, found, &ret->duplicates, err);
+	if (!code && args_has(args, OPT_DUPLICATES))
+		code = ops->list_duplicates(store, arena, tenant, found, DUPLICATES_MAX, &ret->seen,
+		                            &ret->seen_count, err);
 	return code;
 }
 

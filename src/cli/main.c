@@ -137,14 +137,15 @@ const struct cli_command cli_commands[] = {
     {
         .name = "command show",
         .run = cmd_command_show,
-        .takes = STORE | TENANT | OPERATION | KEY | BIT(OPT_SCOPE) | JSON,
+        .takes = STORE | TENANT | OPERATION | KEY | BIT(OPT_SCOPE) | BIT(OPT_DUPLICATES) | JSON,
         .needs = STORE | TENANT,
         .operands = "[ID]",
         .operand_max = 1,
-        .summary = "show one command, its events, audit entry and conflicts",
+        .summary = "show one command, its events, audit entry, conflicts and duplicates",
         .details =
             "The command is named by its id, or by --operation and --key; --scope is needed\n"
-            "only where several senders used the same key.",
+            "only where several senders used the same key. Duplicates are counted within a\n"
+            "second or so, and listed with --duplicates where the contract keeps each.",
         .examples = "  $ ibid command show --store sqlite:pay.db --tenant acme \\\n"
                     "      --operation create-payment --key k-1\n",
     },
@@ -202,6 +203,25 @@ const struct cli_command cli_commands[] = {
             "time, and by several at once. Exit code 6 when a command is unknown or was left.",
         .examples =
             "  $ ibid command recover --store sqlite:pay.db --contracts contracts --dry-run\n",
+    },
+    {
+        .name = "retain",
+        .run = cmd_retain,
+        .takes = STORE | CONTRACTS | BIT(OPT_DRY_RUN) | BIT(OPT_BATCH) | BIT(OPT_MAX_SECONDS) |
+                 BIT(OPT_EVENTS_OLDER_THAN) | JSON,
+        .needs = STORE | CONTRACTS,
+        .operands = "",
+        .summary = "remove what has had its time",
+        .details =
+            "After the contract's key.retain a command loses its body and text, and a late\n"
+            "duplicate is still answered; after audit.retain it is removed with its evidence.\n"
+            "Commands without an outcome, and events, are kept; --events-older-than removes\n"
+            "events. PostgreSQL drops audit entries and events by whole months. Runs in small\n"
+            "transactions beside the work, may be stopped at any time and run again.",
+        .examples =
+            "  $ ibid retain --store sqlite:pay.db --contracts examples/payments --dry-run\n"
+            "  $ ibid retain --store sqlite:pay.db --contracts examples/payments --max-seconds "
+            "60\n",
     },
     {
         .name = "doctor",

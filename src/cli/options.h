@@ -32,7 +32,12 @@
 	X(FORMAT, "format", "FORMAT", NULL, "text, markdown or json (text)")                           \
 	X(LIMIT, "limit", "N", NULL, "rows at most, 1 to 1000 (50)")                                   \
 	X(AFTER, "after", "ID", NULL, "only what is older than this one: the next page")               \
+	X(DUPLICATES, "duplicates", NULL, NULL, "list those that were kept one by one, too")           \
 	X(DRY_RUN, "dry-run", NULL, NULL, "only tell what would be done")                              \
+	X(BATCH, "batch", "N", NULL, "rows in one transaction, 1 to 100000 (1000)")                    \
+	X(MAX_SECONDS, "max-seconds", "N", NULL, "stop after this time; the next run goes on")         \
+	X(EVENTS_OLDER_THAN, "events-older-than", "D", NULL,                                           \
+	  "remove events of that age, too, delivered or not: 400d")                                    \
 	X(EXPLAIN, "explain", NULL, NULL, "the exact bytes that are hashed, instead of their hash")    \
 	X(JSON, "json", NULL, NULL, "one JSON object; for lists one per line")
 

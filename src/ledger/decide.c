@@ -32,3 +32,8 @@ enum verdict decide(const struct contract *contract, enum command_state state, b
 	return verdict == BY_POLICY ? decide_rejected(&contract->duplicates, same)
 	                            : (enum verdict)verdict;
 }
+
+enum verdict decide_expired(const struct contract *contract)
+{
+	return contract->key.after_expiry == EXPIRY_RUN_AGAIN ? VERDICT_RUN_ANEW : VERDICT_EXPIRED;
+}

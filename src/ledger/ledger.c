@@ -5,6 +5,7 @@
  * is in the store before the first command runs, and never changes there. */
 #include "ledger/ledger.h"
 
+#include "ledger/duplicates.h"
 #include "ledger/params.h"
 
 #include <stdlib.h>
@@ -161,7 +162,11 @@ enum ibid_code ledger_open(struct store *store, struct contracts *contracts, str
 	                          .pid = getpid(),
 	                          .operations = operations};
 	pthread_mutex_init(&ledger->lock, NULL);
-	code = ledger_keep_contracts(store, contracts, env, err);
+	ledger->duplicates = duplicates_open(store, &ledger->log);
+	if (!ledger->duplicates)
+		code = err_set(err, IBID_NOMEM, "out of memory");
+	if (!code)
+		code = ledger_keep_contracts(store, contracts, env, err);
 	while (!code && ledger->operation_count < count) {
 		size_t i = ledger->operation_count++;
 		code = operation_init(ledger, &operations[i], contracts_at(contracts, i), err);
@@ -177,6 +182,7 @@ void ledger_close(struct ledger *ledger)
 {
 	if (!ledger)
 		return;
+	duplicates_close(ledger->duplicates);
 	for (size_t i = 0; i < ledger->operation_count; i++)
 		operation_release(ledger, &ledger->operations[i]);
 	free(ledger->operations);

@@ -30,6 +30,7 @@ struct ledger {
 	struct contracts *contracts;
 	struct env *env;
 	struct log log;
+	struct duplicates *duplicates;
 	int64_t resolve_us;           /* how long an unknown commit is asked about */
 	pid_t pid;                    /* connections do not survive a fork */
 	struct operation *operations; /* in the order of contracts_at */

@@ -203,6 +203,27 @@ void result_conflict(struct ibid_result *result, const struct command_row *row, 
 	                    });
 }
 
+void result_expired(struct ibid_result *result, const struct command_row *row, int64_t now_us)
+{
+	char ago[INSTANT_TEXT_SIZE], detail[512];
+	uuid_write(row->id, result->command_id);
+	duration_write(now_us - row->expires_us, ago);
+	snprintf(detail, sizeof detail,
+	         "key %s expired %s ago: nothing was done; if this is a new intent, send it with a new "
+	         "key",
+	         row->identity.key, ago);
+	result->decision = IBID_DECISION_EXPIRED;
+	result->age_us = now_us - row->created_us;
+	set_problem(result, (struct problem){
+	                        .type = "/problems/key-expired",
+	                        .title = "The idempotency key has expired",
+	                        .status = 410,
+	                        .detail = detail,
+	                        .code = "KEY_EXPIRED",
+	                        .command_id = result->command_id,
+	                    });
+}
+
 void result_in_progress(struct ibid_result *result, const struct uuid *id, bool accepted)
 {
 	if (id)

@@ -26,6 +26,7 @@ void result_of_row(struct ibid_result *result, const struct command_row *row);
 
 /* Decisions that are not an outcome. */
 void result_conflict(struct ibid_result *result, const struct command_row *row, int64_t age_us);
+void result_expired(struct ibid_result *result, const struct command_row *row, int64_t now_us);
 void result_in_progress(struct ibid_result *result, const struct uuid *id, bool accepted);
 void result_unknown(struct ibid_result *result, const struct uuid *id);
 

@@ -28,7 +28,8 @@ struct submission {
 	struct json *payload; /* NULL: not known any more (recovery) */
 	const char *canonical;
 	struct sha256 fingerprint;
-	struct uuid id; /* of a new command; a row that is run again keeps its own */
+	struct uuid id; /* of a new command; a row that is run again keeps its own, unless: */
+	bool anew;      /* the row that was found has expired and gives way to a new command */
 	int64_t now_us; /* of the attempt */
 	bool waited;    /* for a twin, once */
 	int misses;     /* uniqueness was hit and nothing found */

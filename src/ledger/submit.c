@@ -13,6 +13,7 @@
 #include "base/canon.h"
 #include "base/instant.h"
 #include "ledger/decide.h"
+#include "ledger/duplicates.h"
 #include "ledger/exception.h"
 #include "ledger/params.h"
 #include "ledger/submission.h"
@@ -180,6 +181,23 @@ static void tell_replay(struct submission *sub, const struct command_row *row)
 	sub->result->age_us = sub->now_us - row->created_us;
 }
 
+/* Beside the caller's path (B18). */
+static void note_duplicate(struct submission *sub, const struct command_row *row,
+                           const struct sha256 *fingerprint)
+{
+	struct duplicate_seen_row seen = {
+	    .tenant = row->identity.tenant,
+	    .command_id = row->id,
+	    .at_us = sub->now_us,
+	    .client = sub->sender.client,
+	    .actor = sub->sender.actor,
+	    .decision = ibid_decision_name(sub->result->decision),
+	    .fingerprint = *fingerprint,
+	};
+	duplicates_note(sub->ledger->duplicates, &seen,
+	                sub->contract->duplicates.evidence == EVIDENCE_EACH);
+}
+
 /* Does the payload mean the same as the one on the row, under the row's contract version? */
 static enum ibid_code same_payload(struct submission *sub, const struct command_row *row, bool *ret,
                                    struct sha256 *ret_fingerprint, struct ibid_err *err)
@@ -205,6 +223,13 @@ static enum ibid_code same_payload(struct submission *sub, const struct command_
 }
 
 /* ---- Running -------------------------------------------------------------------------------- */
+
+/* The command that an attempt belongs to: the one on the row, where that goes on. */
+static const struct command_row *continued(const struct submission *sub,
+                                           const struct command_row *previous)
+{
+	return sub->anew ? NULL : previous;
+}
 
 static void work_init(struct ibid_work *work, struct submission *sub, struct tx *tx, struct uuid id)
 {
@@ -296,6 +321,7 @@ static bool holds_lease(const struct submission *sub)
 
 static struct command_row row_of(struct submission *sub, const struct command_row *previous)
 {
+	previous = continued(sub, previous);
 	return (struct command_row){
 	    .identity = sub->identity,
 	    .id = previous ? previous->id : sub->id,
@@ -651,11 +677,12 @@ static enum ibid_code perform(struct submission *sub, struct tx **tx,
 	struct ibid_work work;
 	const char *why = NULL;
 	enum ibid_code code = IBID_OK;
+	const struct command_row *same = continued(sub, previous);
 	if (sub->errand == ERRAND_SUBMIT && sub->contract->staged.lease_us)
 		return err_set(err, IBID_MISUSE,
 		               "operation %s is staged: it is run by a program that calls ibid_stage",
 		               sub->contract->name);
-	work_init(&work, sub, *tx, previous ? previous->id : sub->id);
+	work_init(&work, sub, *tx, same ? same->id : sub->id);
 	if (sub->payload)
 		code = fields_check(&sub->attempt, sub->contract, sub->payload, &work.params, &why, err);
 	if (code == IBID_REJECTED) {
@@ -760,6 +787,27 @@ static enum ibid_code meet_held(struct submission *sub, struct claim *claim, enu
 	return IBID_OK;
 }
 
+/* A key that is kept no longer. Only a claim by the long way holds the row that gives way. */
+static enum ibid_code meet_expired(struct submission *sub, struct claim *claim, enum step *ret,
+                                   struct ibid_err *err)
+{
+	const struct command_row *row = &claim->row;
+	if (decide_expired(sub->contract) == VERDICT_EXPIRED) {
+		result_expired(sub->result, row, sub->now_us);
+		log_decision(sub, IBID_LOG_WARN, "command.expired", "the key is used after its retention");
+		note_duplicate(sub, row, &sub->fingerprint);
+		*ret = STEP_DONE;
+		return IBID_OK;
+	}
+	if (!claim->tx) {
+		sub->long_way = true;
+		*ret = STEP_AGAIN;
+		return IBID_OK;
+	}
+	sub->anew = true;
+	return perform(sub, &claim->tx, row, ret, err);
+}
+
 /* There is a row: the decision table says what its twin gets. */
 static enum ibid_code meet_row(struct submission *sub, struct claim *claim, enum step *ret,
                                struct ibid_err *err)
@@ -768,6 +816,8 @@ static enum ibid_code meet_row(struct submission *sub, struct claim *claim, enum
 	const struct command_row *row = &claim->row;
 	struct sha256 fingerprint;
 	bool same = false;
+	if (command_expired(row, sub->now_us))
+		return meet_expired(sub, claim, ret, err);
 	enum ibid_code code = same_payload(sub, row, &same, &fingerprint, err);
 	if (code)
 		return code;
@@ -779,11 +829,14 @@ static enum ibid_code meet_row(struct submission *sub, struct claim *claim, enum
 	store->ops->rollback(&claim->tx);
 	*ret = STEP_DONE;
 	switch (verdict) {
-	case VERDICT_REPLAY: tell_replay(sub, row); return IBID_OK;
-	case VERDICT_CONFLICT: return tell_conflict(sub, row, &fingerprint, err);
-	case VERDICT_IN_PROGRESS: return tell_busy(sub, &row->id, ret, err);
-	default: result_unknown(sub->result, &row->id); return IBID_OK;
+	case VERDICT_REPLAY: tell_replay(sub, row); break;
+	case VERDICT_CONFLICT: code = tell_conflict(sub, row, &fingerprint, err); break;
+	case VERDICT_IN_PROGRESS: code = tell_busy(sub, &row->id, ret, err); break;
+	default: result_unknown(sub->result, &row->id); break;
 	}
+	if (!code && *ret == STEP_DONE)
+		note_duplicate(sub, row, &fingerprint);
+	return code;
 }
 
 static struct work_context context_of(const struct submission *sub)
@@ -797,6 +850,7 @@ static struct work_context context_of(const struct submission *sub)
 	    .emit_count = sub->contract->emits.count,
 	    .now_us = sub->now_us,
 	    .holds_lease = holds_lease(sub),
+	    .runs_again = decide_expired(sub->contract) == VERDICT_RUN_ANEW,
 	};
 }
 
@@ -897,6 +951,7 @@ static enum ibid_code attempt(struct submission *sub, enum step *ret, struct ibi
 	struct store *store = sub->ledger->store;
 	struct claim claim = {0};
 	arena_release(&sub->attempt);
+	sub->anew = false;
 	sub->now_us = env_wall_us(sub->ledger->env);
 	struct work_context context = context_of(sub);
 	if (may_express(sub))

@@ -375,6 +375,31 @@ static enum ibid_code fault_put_evidence(struct store *store, const struct evide
 	return code;
 }
 
+static enum ibid_code fault_put_duplicates(struct store *store, const struct duplicate_row *rows,
+                                           size_t count, const struct duplicate_seen_row *seen,
+                                           size_t seen_count, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	enum ibid_code code;
+	FAULTY(fault, code, err,
+	       fault->inner->ops->put_duplicates(fault->inner, rows, count, seen, seen_count, err));
+	return code;
+}
+
+static enum ibid_code fault_get_duplicates(struct store *store, struct arena *arena,
+                                           const char *tenant, const struct uuid *command_id,
+                                           struct duplicate_row *ret, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	struct duplicate_row row = {.count = 0};
+	enum ibid_code code;
+	FAULTY(fault, code, err,
+	       fault->inner->ops->get_duplicates(fault->inner, arena, tenant, command_id, &row, err));
+	if (!code)
+		*ret = row;
+	return code;
+}
+
 static enum ibid_code fault_get_command(struct store *store, struct arena *arena,
                                         const char *tenant, const struct uuid *id,
                                         const struct identity *identity, struct command_row *ret,
@@ -466,12 +491,56 @@ static enum ibid_code fault_list_exceptions(struct store *store, struct arena *a
 	FAULTY_LIST(struct exception_row, list_exceptions, arena, filter);
 }
 
+static enum ibid_code fault_list_duplicates(struct store *store, struct arena *arena,
+                                            const char *tenant, const struct uuid *command_id,
+                                            size_t limit, struct duplicate_seen_row **ret,
+                                            size_t *ret_count, struct ibid_err *err)
+{
+	FAULTY_LIST(struct duplicate_seen_row, list_duplicates, arena, tenant, command_id, limit);
+}
+
 static enum ibid_code fault_doctor(struct store *store, finding_fn *fn, void *user,
                                    struct ibid_err *err)
 {
 	struct fault *fault = fault_of(store);
 	enum ibid_code code;
 	FAULTY(fault, code, err, fault->inner->ops->doctor(fault->inner, fn, user, err));
+	return code;
+}
+
+static enum ibid_code fault_retain_commands(struct store *store, struct arena *arena,
+                                            const struct retention *retention,
+                                            struct retention_cursor *cursor,
+                                            struct retention_count *ret, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	struct retention_cursor moved = *cursor;
+	struct retention_count counted = *ret;
+	enum ibid_code code;
+	FAULTY(
+	    fault, code, err,
+	    fault->inner->ops->retain_commands(fault->inner, arena, retention, &moved, &counted, err));
+	if (!code) {
+		*cursor = moved;
+		*ret = counted;
+	}
+	return code;
+}
+
+static enum ibid_code fault_retain_history(struct store *store, const struct retention *retention,
+                                           struct retention_count *ret, bool *ret_more,
+                                           struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	struct retention_count counted = *ret;
+	bool more = false;
+	enum ibid_code code;
+	FAULTY(fault, code, err,
+	       fault->inner->ops->retain_history(fault->inner, retention, &counted, &more, err));
+	if (!code) {
+		*ret = counted;
+		*ret_more = more;
+	}
 	return code;
 }
 
@@ -501,6 +570,11 @@ static const struct store_ops fault_ops = {
     .renew_lease = fault_renew_lease,
     .list_stale = fault_list_stale,
     .put_evidence = fault_put_evidence,
+    .put_duplicates = fault_put_duplicates,
+    .get_duplicates = fault_get_duplicates,
+    .list_duplicates = fault_list_duplicates,
+    .retain_commands = fault_retain_commands,
+    .retain_history = fault_retain_history,
     .get_command = fault_get_command,
     .list_commands = fault_list_commands,
     .list_events = fault_list_events,

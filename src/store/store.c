@@ -35,6 +35,18 @@ const char *command_state_name(enum command_state state)
 	return state_names[state];
 }
 
+bool command_expired(const struct command_row *row, int64_t now_us)
+{
+	bool ended = row->state == COMMAND_COMPLETED || row->state == COMMAND_REJECTED ||
+	             row->state == COMMAND_FAILED;
+	return ended && row->expires_us && row->expires_us <= now_us;
+}
+
+bool command_gives_way(const struct command_row *row, const struct work_context *context)
+{
+	return context->runs_again && command_expired(row, context->now_us);
+}
+
 bool command_state_read(const char *name, enum command_state *ret)
 {
 	int place = place_of(name, state_names, COMMAND_STATE_COUNT);

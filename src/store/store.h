@@ -59,7 +59,7 @@ struct command_row {
 	struct uuid audit_id;                        /* all zero: none */
 	int attempts;                                /* runs that left a trace; 1 for the first */
 	const char *client, *actor;                  /* who sent it first; NULL: not given */
-	int64_t created_us, finished_us, expires_us; /* finished 0: not yet */
+	int64_t created_us, finished_us, expires_us; /* finished 0: not yet; expires 0: never */
 
 	/* Of a staged command. Whoever has the token may finish it; a finished row keeps it. */
 	int64_t lease_token;    /* 0: never staged */
@@ -67,6 +67,9 @@ struct command_row {
 	int64_t lease_until_us; /* out: 0: no end: locked, not free */
 	bool stale;             /* out: IN_PROGRESS, and its lease has ended by the store's clock */
 };
+
+/* Has its key outlived its retention? What has no outcome yet never expires. */
+bool command_expired(const struct command_row *row, int64_t now_us);
 
 /* Business evidence: one per accepted intent. */
 struct audit_row {
@@ -164,6 +167,48 @@ struct exception_row {
 	const char *resolution, *resolved_by, *note;
 };
 
+/* A command that came again, with whatever payload, and was not run: counted. */
+struct duplicate_row {
+	const char *tenant;
+	struct uuid command_id;
+	int64_t first_us, last_us, count;
+	int64_t unlisted; /* of those that were to be kept one by one, and are only counted */
+};
+
+/* One of them, where the contract keeps each. */
+struct duplicate_seen_row {
+	const char *tenant;
+	struct uuid command_id;
+	int64_t at_us;
+	const char *client, *actor; /* "" when not given */
+	const char *decision;       /* what it was told: "executed", "conflict", "expired", ... */
+	struct sha256 fingerprint;
+};
+
+/* What is kept how long. Periods are per operation: an operation without one keeps everything. */
+struct retention {
+	int64_t now_us;
+	struct uuid before;   /* only commands with a smaller id are looked at */
+	const char *audit_us; /* JSON: {"create-payment": 315360000000000, ...} */
+	int64_t audit_max_us; /* the longest of them */
+	int64_t events_us;    /* events older than that go; 0: none */
+	size_t batch;         /* rows a step, at most */
+	bool dry_run;         /* change nothing, only count */
+};
+
+/* How far a run of retention got. All zero: at the beginning. */
+struct retention_cursor {
+	const char *tenant;
+	struct uuid id;
+	bool done;
+};
+
+/* What was removed. */
+struct retention_count {
+	int64_t tombstones; /* commands that lost body and text */
+	int64_t commands, answers, evidence, duplicates, audit, events;
+};
+
 struct contract_row {
 	const char *kind, *name;
 	int version;
@@ -221,7 +266,11 @@ struct work_context {
 	size_t emit_count;
 	int64_t now_us;
 	bool holds_lease; /* the caller wants to finish, or take over, a command IN_PROGRESS */
+	bool runs_again;  /* an expired row may give its place to this command */
 };
+
+/* May the command of this context take the place of the row that its claim found? */
+bool command_gives_way(const struct command_row *row, const struct work_context *context);
 
 /* ---- Transactions --------------------------------------------------------------------------- */
 
@@ -242,8 +291,8 @@ enum claim_kind {
 struct claim {
 	enum claim_kind kind;
 	struct command_row row; /* CLAIM_FOUND */
-	struct tx *tx; /* CLAIM_FREE: open. CLAIM_FOUND: open, or NULL where the row is COMPLETED, or
-	                  IN_PROGRESS and not for this caller. CLAIM_BUSY: NULL */
+	struct tx *tx; /* CLAIM_FREE: open. CLAIM_FOUND: open, or NULL where the row is COMPLETED and
+	                  does not give way, or IN_PROGRESS and not for this caller. CLAIM_BUSY: NULL */
 };
 
 /* A command that a script can run from end to end. Status and resource of the row come from its
@@ -343,8 +392,9 @@ struct store_ops {
 	/* Open a transaction and claim the identity without waiting for a twin (SQLite: after waiting
 	 * for the writer lock). The row's body is read too. Two transactions never both hold
 	 * CLAIM_FREE, or CLAIM_FOUND with an open transaction, for one identity. `context` is what emit
-	 * in scripts sees; where a row is found, its own id takes the place of context's. A row
-	 * IN_PROGRESS is told without waiting for any lock (B05), unless the caller holds its lease. */
+	 * in scripts sees; where a row is found, its own id takes the place of context's, unless the
+	 * row gives way. A row IN_PROGRESS is told without waiting for any lock (B05), unless the
+	 * caller holds its lease. */
 	enum ibid_code (*claim)(struct store *, struct arena *, const struct identity *,
 	                        const struct work_context *context, struct claim *ret,
 	                        struct ibid_err *);
@@ -383,10 +433,11 @@ struct store_ops {
 	enum ibid_code (*put_audit)(struct tx *, const struct audit_row *, struct ibid_err *);
 
 	/* Write the command's row, complete. `previous` is the row that claim found (FAILED, or
-	 * REJECTED and evaluated again), which is replaced by compare-and-set, or NULL for a new one.
-	 * IBID_RETRY when another row is there: the primary key arbitrates (I2). A row IN_PROGRESS,
-	 * with a lease, stages the command; the row that replaces it is compared by its token, too
-	 * (I6), and is itself IN_PROGRESS only where it takes over a lease that has ended. */
+	 * REJECTED and evaluated again; or expired, and `row` has another id), which is replaced by
+	 * compare-and-set and takes its body with it, or NULL for a new one. IBID_RETRY when another
+	 * row is there: the primary key arbitrates (I2). A row IN_PROGRESS, with a lease, stages the
+	 * command; the row that replaces it is compared by its token, too (I6), and is itself
+	 * IN_PROGRESS only where it takes over a lease that has ended. */
 	enum ibid_code (*put_command)(struct tx *, const struct command_row *,
 	                              const struct command_row *previous, struct ibid_err *);
 
@@ -431,6 +482,22 @@ struct store_ops {
 
 	enum ibid_code (*put_evidence)(struct store *, const struct evidence_row *, struct ibid_err *);
 
+	/* Add to what is kept of duplicates, all of it or nothing. After IBID_UNKNOWN or
+	 * IBID_UNAVAILABLE it may be kept all the same: whoever tries again may count twice. */
+	enum ibid_code (*put_duplicates)(struct store *, const struct duplicate_row *, size_t count,
+	                                 const struct duplicate_seen_row *, size_t seen_count,
+	                                 struct ibid_err *);
+
+	/* What is kept of the duplicates of one command: count 0 when there were none, and those that
+	 * were kept one by one, the newest first, at most `limit`. */
+	enum ibid_code (*get_duplicates)(struct store *, struct arena *, const char *tenant,
+	                                 const struct uuid *command_id, struct duplicate_row *ret,
+	                                 struct ibid_err *);
+	enum ibid_code (*list_duplicates)(struct store *, struct arena *, const char *tenant,
+	                                  const struct uuid *command_id, size_t limit,
+	                                  struct duplicate_seen_row **ret, size_t *ret_count,
+	                                  struct ibid_err *);
+
 	/* By id, or by identity when `id` is NULL. IBID_NOT_FOUND. `tenant` is always required. */
 	enum ibid_code (*get_command)(struct store *, struct arena *, const char *tenant,
 	                              const struct uuid *id, const struct identity *,
@@ -457,6 +524,25 @@ struct store_ops {
 	enum ibid_code (*list_exceptions)(struct store *, struct arena *,
 	                                  const struct exception_filter *, struct exception_row **ret,
 	                                  size_t *ret_count, struct ibid_err *);
+
+	/* ---- Retention ------------------------------------------------------------------------------
+	 */
+
+	/* One bounded step from the cursor on, in a transaction of its own; `ret` is added to. Commands
+	 * whose key has expired lose body and text and still answer a duplicate; after the audit
+	 * period, too, they are deleted with their evidence and duplicates (SQLite: and their audit
+	 * entries). What has no outcome is never touched. Safe beside commands and other retentions: a
+	 * row that is held is left to the next run. */
+	enum ibid_code (*retain_commands)(struct store *, struct arena *, const struct retention *,
+	                                  struct retention_cursor *, struct retention_count *ret,
+	                                  struct ibid_err *);
+
+	/* One bounded step on what is kept by the month (PostgreSQL: audit entries, events, empty
+	 * answers; partitions to come are made), or by the row (SQLite: events). `*ret_more`: there may
+	 * be more to do. PostgreSQL keeps all audit entries while an operation has no period. */
+	enum ibid_code (*retain_history)(struct store *, const struct retention *,
+	                                 struct retention_count *ret, bool *ret_more,
+	                                 struct ibid_err *);
 
 	/* Tell what is unsafe about this database and how it is set up. */
 	enum ibid_code (*doctor)(struct store *, finding_fn *, void *user, struct ibid_err *);

@@ -256,6 +256,32 @@ static enum ibid_code trace_put_evidence(struct store *store, const struct evide
 	return TRACED(trace, put_evidence, trace->inner, row, err);
 }
 
+static enum ibid_code trace_put_duplicates(struct store *store, const struct duplicate_row *rows,
+                                           size_t count, const struct duplicate_seen_row *seen,
+                                           size_t seen_count, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, put_duplicates, trace->inner, rows, count, seen, seen_count, err);
+}
+
+static enum ibid_code trace_get_duplicates(struct store *store, struct arena *arena,
+                                           const char *tenant, const struct uuid *command_id,
+                                           struct duplicate_row *ret, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, get_duplicates, trace->inner, arena, tenant, command_id, ret, err);
+}
+
+static enum ibid_code trace_list_duplicates(struct store *store, struct arena *arena,
+                                            const char *tenant, const struct uuid *command_id,
+                                            size_t limit, struct duplicate_seen_row **ret,
+                                            size_t *ret_count, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, list_duplicates, trace->inner, arena, tenant, command_id, limit, ret,
+	              ret_count, err);
+}
+
 static enum ibid_code trace_get_command(struct store *store, struct arena *arena,
                                         const char *tenant, const struct uuid *id,
                                         const struct identity *identity, struct command_row *ret,
@@ -328,6 +354,23 @@ static enum ibid_code trace_doctor(struct store *store, finding_fn *fn, void *us
 	return TRACED(trace, doctor, trace->inner, fn, user, err);
 }
 
+static enum ibid_code trace_retain_commands(struct store *store, struct arena *arena,
+                                            const struct retention *retention,
+                                            struct retention_cursor *cursor,
+                                            struct retention_count *ret, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, retain_commands, trace->inner, arena, retention, cursor, ret, err);
+}
+
+static enum ibid_code trace_retain_history(struct store *store, const struct retention *retention,
+                                           struct retention_count *ret, bool *ret_more,
+                                           struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, retain_history, trace->inner, retention, ret, ret_more, err);
+}
+
 static const struct store_ops trace_ops = {
     .close = trace_close,
     .migrate = trace_migrate,
@@ -354,6 +397,11 @@ static const struct store_ops trace_ops = {
     .renew_lease = trace_renew_lease,
     .list_stale = trace_list_stale,
     .put_evidence = trace_put_evidence,
+    .put_duplicates = trace_put_duplicates,
+    .get_duplicates = trace_get_duplicates,
+    .list_duplicates = trace_list_duplicates,
+    .retain_commands = trace_retain_commands,
+    .retain_history = trace_retain_history,
     .get_command = trace_get_command,
     .list_commands = trace_list_commands,
     .list_events = trace_list_events,

@@ -118,6 +118,7 @@ struct faults {
 	bool fired;
 	const char *trace[TRACE_MAX]; /* verbs as they were called */
 	unsigned traced;
+	unsigned answered; /* traced when the command had its answer: duplicates are written later */
 };
 
 static const char *const uncounted[] = {"close", "rollback", "lend", "free_script"};
@@ -166,6 +167,7 @@ static bool run_once(struct faults *faults, const char *tenant, const struct sce
 		submit(ibid, tenant, "k", scenario, scenario->payload, said);
 	if (faults->fault)
 		faults->fired = store_fault_fired(faults->fault);
+	faults->answered = faults->traced;
 	ibid_close(ibid);
 	return registered;
 }
@@ -270,7 +272,7 @@ static void fail_every_verb(const struct scenario *scenario, size_t index, enum 
 		run_once(&faults, tenant, scenario, said);
 		check(tenant, scenario, said);
 		if (!faults.fired) {
-			assert_true(n > plain.traced);
+			assert_true(n > plain.answered);
 			return;
 		}
 	}

@@ -936,6 +936,71 @@ class StoreCases:
 
     # ---- command show, list
 
+    def expire(self, days):
+        """As if everything had been submitted so many days earlier."""
+        for column in ("created", "finished", "expires"):
+            self.change("update ibid.command set %s" % (
+                "%s_us = %s_us - %d * 86400000000" % (column, column, days) if self.store.startswith("sqlite")
+                else "%s_at = %s_at - %d * interval '1 day'" % (column, column, days)))
+        early = "%012x" % (int(time.time() * 1000) - (days + 1) * 86400000)
+        early = "%s-%s-7000-8000-000000000001" % (early[:8], early[8:])
+        for table in ("answer", "evidence", "duplicate"):
+            self.change("update ibid.%s set command_id = '%s'" % (table, early))
+        self.change("update ibid.command set id = '%s'" % early)
+
+    def retain(self, *more, **options):
+        return self.ibid("retain", "--store", self.store, "--contracts", self.contracts, *more, **options)
+
+    def test_an_expired_key_is_exit_3_and_retain_removes_in_two_steps(self):  # B10
+        self.init()
+        self.submit()
+        self.submit(PAYMENT.replace("12.50", "12.51"), code=4)
+        self.assertEqual(0, self.retain("--json").json["tombstones"])
+        self.expire(401)
+        answer = self.submit(PAYMENT, "--json", code=3).json
+        self.assertEqual(("expired", 410), (answer["decision"], answer["status"]))
+        self.assertIn("expired", self.submit(code=3).out)
+        dry = self.retain("--dry-run", "--json").json
+        self.assertEqual((True, 1, 1, 0), tuple(dry[name] for name in ("dry_run", "tombstones", "answers", "commands")))
+        self.assertEqual(1, self.count("ibid.answer"))
+        done = self.retain("--json", "--max-seconds", "60", "--batch=1").json
+        self.assertEqual(dict(dry, dry_run=False), done)
+        self.assertEqual((0, 1), (self.count("ibid.answer"), self.count("ibid.command")))
+        self.submit(code=3)
+        self.expire(3300)
+        self.assertRegex(self.retain().out, r"removed\n(.*\n)* +1  commands forgotten")
+        for table in ("command", "evidence", "duplicate"):
+            self.assertEqual(0, self.count("ibid." + table), table)
+        self.assertEqual(1, self.count("ibid.event"))
+
+    def test_retain_refuses_what_it_does_not_understand(self):  # B10
+        self.init()
+        for option, says in (("--batch=0", "--batch"), ("--batch=x", "--batch"), ("--batch=99999999999999999999", "--batch"),
+                             ("--max-seconds=0", "--max-seconds"), ("--events-older-than=soon", "duration"),
+                             ("--events-older-than=-1d", "duration")):
+            self.refused("retain", "--store", self.store, "--contracts", self.contracts, option, code=2, says=says)
+        empty = self.path("empty")
+        os.mkdir(empty)
+        self.refused("retain", "--store", self.store, "--contracts", empty)
+
+    def test_show_tells_who_came_again(self):  # B18
+        self.file("contracts/each-payment.yaml",
+                  re.sub(r"\nroute:.*", "", read(os.path.join(EXAMPLE, "create-payment.yaml")))
+                  .replace("command: create-payment", "command: each-payment")
+                  .replace("evidence: count", "evidence: each"))
+        self.init()
+        for _ in range(3):
+            self.submit(operation="each-payment")
+        name = ("--operation", "each-payment", "--key", "k-1")
+        record = self.show(*name, "--json", "--duplicates").json
+        self.assertEqual((2, 0), (record["duplicates"]["count"], record["duplicates"]["not_listed"]))
+        self.assertEqual([("executed", "cli")] * 2,
+                         [(one["decision"], one["client"]) for one in record["duplicates"]["listed"]])
+        self.assertEqual([], self.show(*name, "--json").json["duplicates"]["listed"])
+        text = self.show(*name, "--duplicates").out
+        self.assertIn("duplicates (2)", text)
+        self.assertEqual(2, text.count("client cli, actor "))
+
     def test_show_tells_the_record_its_events_its_audit_entry_and_its_conflicts(self):  # B04 J04
         self.init()
         made = self.submit(PAYMENT, "--json", "--correlation-id", "c-1").json

@@ -1645,6 +1645,177 @@ static void script_with_transaction_control_or_unknown_parameter_is_refused(void
 
 /* ---- Evidence and looking ------------------------------------------------------------------- */
 
+static void expired_row_gives_way_to_a_new_command_where_it_may(void **state) /* B10 */
+{
+	struct bed *bed = bed_of(state);
+	struct identity identity = identity_of("k");
+	struct work_context context = context_of(2);
+	struct claim got, twin;
+	complete(bed, "k", 1);
+	context.now_us = completed("k", 1).expires_us - 1;
+	context.runs_again = true;
+	check(bed, bed->ops->claim(bed->store, &bed->arena, &identity, &context, &got, &bed->err));
+	assert_int_equal(got.kind, CLAIM_FOUND);
+	assert_null(got.tx); /* not yet */
+	context.now_us++;
+	context.runs_again = false;
+	check(bed, bed->ops->claim(bed->store, &bed->arena, &identity, &context, &got, &bed->err));
+	assert_int_equal(got.kind, CLAIM_FOUND);
+	assert_null(got.tx); /* never */
+	context.runs_again = true;
+	check(bed, bed->ops->claim(bed->store, &bed->arena, &identity, &context, &got, &bed->err));
+	assert_int_equal(got.kind, CLAIM_FOUND);
+	assert_non_null(got.tx);
+	check(bed, bed->ops->claim(bed->store, &bed->arena, &identity, &context, &twin, &bed->err));
+	assert_int_equal(twin.kind, CLAIM_BUSY);
+	struct command_row anew = completed("k", 2);
+	anew.body = NULL;
+	anew.body_size = 0;
+	struct event_row event = event_of(2, 1, 0);
+	check(bed, bed->ops->put_event(got.tx, &event, &bed->err));
+	complete_row(bed, &got.tx, &anew, &got.row);
+	got = claim(bed, "k", 3);
+	anew.audit_id = got.row.audit_id;
+	assert_row(&got.row, &anew); /* the old body is gone, too */
+	assert_counts(1, 1, 2);
+}
+
+static void duplicates_are_added_up_and_listed(void **state) /* B18 */
+{
+	struct bed *bed = bed_of(state);
+	struct duplicate_row rows[] = {
+	    {.tenant = "acme",
+	     .command_id = make_id(1),
+	     .first_us = now_us,
+	     .last_us = now_us + 5,
+	     .count = 3,
+	     .unlisted = 1},
+	    {.tenant = "other",
+	     .command_id = make_id(1),
+	     .first_us = now_us,
+	     .last_us = now_us,
+	     .count = 1},
+	};
+	struct duplicate_seen_row seen[] = {
+	    {.tenant = "acme",
+	     .command_id = make_id(1),
+	     .at_us = now_us,
+	     .client = "web",
+	     .actor = "O'Hara \"\\ \xc3\xa9",
+	     .decision = "executed",
+	     .fingerprint = sha256("a", 1)},
+	    {.tenant = "acme",
+	     .command_id = make_id(1),
+	     .at_us = now_us + 1,
+	     .client = "",
+	     .actor = "",
+	     .decision = "conflict",
+	     .fingerprint = sha256("b", 1)},
+	};
+	struct duplicate_row got;
+	struct duplicate_seen_row *listed = NULL;
+	struct uuid id = make_id(1);
+	size_t listed_count = 0;
+	check(bed, bed->ops->get_duplicates(bed->store, &bed->arena, "acme", &id, &got, &bed->err));
+	assert_int_equal(got.count, 0);
+	check(bed, bed->ops->put_duplicates(bed->store, rows, 2, seen, 2, &bed->err));
+	rows[0].first_us -= 10;
+	check(bed, bed->ops->put_duplicates(bed->store, rows, 1, NULL, 0, &bed->err));
+	check(bed, bed->ops->get_duplicates(bed->store, &bed->arena, "acme", &id, &got, &bed->err));
+	assert_int_equal(got.count, 6);
+	assert_int_equal(got.unlisted, 2);
+	assert_true(got.first_us == now_us - 10 && got.last_us == now_us + 5);
+	check(bed, bed->ops->list_duplicates(bed->store, &bed->arena, "acme", &id, 10, &listed,
+	                                     &listed_count, &bed->err));
+	assert_int_equal(listed_count, 2);
+	assert_text(listed[0].decision, "conflict"); /* the newest first */
+	assert_text(listed[1].actor, seen[0].actor);
+	assert_text(listed[1].client, "web");
+	assert_true(listed[1].at_us == now_us);
+	assert_memory_equal(&listed[1].fingerprint, &seen[0].fingerprint, sizeof(struct sha256));
+	check(bed, bed->ops->list_duplicates(bed->store, &bed->arena, "acme", &id, 1, &listed,
+	                                     &listed_count, &bed->err));
+	assert_int_equal(listed_count, 1);
+	check(bed, bed->ops->list_duplicates(bed->store, &bed->arena, "other", &id, 10, &listed,
+	                                     &listed_count, &bed->err));
+	assert_int_equal(listed_count, 0);
+}
+
+static struct retention_count retain(struct bed *bed, struct retention retention)
+{
+	struct retention_cursor cursor = {0};
+	struct retention_count count = {0};
+	retention.before = make_id(1000);
+	retention.audit_us = "{\"create-payment\":5000000}";
+	retention.audit_max_us = 5000000;
+	retention.batch = 2;
+	for (int steps = 0; !cursor.done; steps++) {
+		assert_true(steps < 100);
+		check(bed, bed->ops->retain_commands(bed->store, &bed->arena, &retention, &cursor, &count,
+		                                     &bed->err));
+	}
+	bool more = true;
+	for (int steps = 0; more; steps++) {
+		assert_true(steps < 100);
+		check(bed, bed->ops->retain_history(bed->store, &retention, &count, &more, &bed->err));
+	}
+	return count;
+}
+
+static void retention_empties_expired_rows_and_deletes_them_after_the_audit_period(void **state)
+{ /* B10 */
+	struct bed *bed = bed_of(state);
+	static const struct retention_count nothing;
+	struct duplicate_row again = {.tenant = "acme",
+	                              .command_id = make_id(2),
+	                              .first_us = now_us,
+	                              .last_us = now_us,
+	                              .count = 1};
+	char key[8];
+	for (unsigned n = 1; n <= 5; n++) {
+		snprintf(key, sizeof key, "k-%u", n);
+		complete(bed, key, n);
+	}
+	struct tx *tx = claim_free(bed, "held", 6);
+	struct command_row unknown = failed("held", 6);
+	unknown.state = COMMAND_UNKNOWN;
+	complete_row(bed, &tx, &unknown, NULL);
+	tx = claim_free(bed, "failed", 7);
+	struct command_row row = failed("failed", 7);
+	complete_row(bed, &tx, &row, NULL);
+	complete(bed, "young", 2000); /* beyond `before` */
+	check(bed, bed->ops->put_duplicates(bed->store, &again, 1, NULL, 0, &bed->err));
+
+	struct retention_count count = retain(bed, (struct retention){.now_us = now_us + 999999});
+	assert_memory_equal(&count, &nothing, sizeof count);
+	count = retain(bed, (struct retention){.now_us = now_us + 1000000, .dry_run = true});
+	assert_int_equal(count.tombstones, 6);
+	assert_int_equal(count.answers, 5);
+	assert_non_null(claim(bed, "k-1", 9).row.body);
+	count = retain(bed, (struct retention){.now_us = now_us + 1000000});
+	assert_int_equal(count.tombstones, 6);
+	assert_int_equal(count.answers, 5);
+	assert_int_equal(count.commands, 0);
+	struct command_row stub = completed("k-1", 1);
+	struct claim got = claim(bed, "k-1", 9);
+	stub.body = NULL;
+	stub.body_size = 0;
+	stub.audit_id = got.row.audit_id;
+	assert_row(&got.row, &stub); /* all else is there */
+	assert_non_null(claim(bed, "young", 9).row.body);
+
+	count = retain(bed, (struct retention){.now_us = now_us + 5000005});
+	assert_int_equal(count.commands, 6);
+	assert_int_equal(count.duplicates, 1);
+	assert_counts(2, 0, backend->number(backend->sql[SUITE_COUNT_AUDIT]));
+	count = retain(bed, (struct retention){.now_us = now_us + 5000005});
+	assert_memory_equal(&count, &nothing, sizeof count);
+	struct command_row kept;
+	struct uuid id = make_id(6);
+	check(bed, bed->ops->get_command(bed->store, &bed->arena, "acme", &id, NULL, &kept, &bed->err));
+	assert_row(&kept, &unknown);
+}
+
 static void evidence_is_kept_once_and_counted(void **state) /* B04, B18 */
 {
 	struct bed *bed = bed_of(state);
@@ -2307,6 +2478,9 @@ int suite_run(const char *name, const struct suite_backend *with)
 	    READY(answer_with_a_strange_column_or_without_status_fails),
 	    READY(find_script_returns_the_existing_document),
 	    READY(script_with_transaction_control_or_unknown_parameter_is_refused),
+	    READY(expired_row_gives_way_to_a_new_command_where_it_may),
+	    READY(duplicates_are_added_up_and_listed),
+	    READY(retention_empties_expired_rows_and_deletes_them_after_the_audit_period),
 	    READY(evidence_is_kept_once_and_counted),
 	    READY(command_is_found_by_id_and_by_identity_within_its_tenant),
 	    READY(commands_are_listed_newest_first_page_by_page),

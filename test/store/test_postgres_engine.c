@@ -164,23 +164,24 @@ static void every_sql_file_prepares_with_the_parameters_that_we_send(void **stat
  */
 static void look_ups_are_planned_over_their_index_also_on_empty_tables(void **state)
 {
+#define ID "'00000000-0000-7000-8000-000000000001'" /* in the default partition */
 	static const struct {
 		enum pg_statement_name name;
 		const char *arguments, *index;
 	} plans[] = {
-	    {STATEMENT_CLAIM_FIND, "'t', 'o', 's', 'k'", "using command_pkey"},
+	    {STATEMENT_CLAIM_FIND, "'t', 'o', 's', 'k', null", "using command_pkey"},
 	    {STATEMENT_COMMAND_GET, "'t', 'o', 's', 'k'", "using command_pkey"},
 	    {STATEMENT_COMMAND_GET_ID, "'t', null", "using command_tenant_id_key"},
 	    {STATEMENT_COMMAND_LIST, "'t', null, null, null, null, 9", "command_tenant_id_key"},
-	    {STATEMENT_EVENT_LIST_COMMAND, "'t', null, null, 9", "event_default_pkey"},
-	    {STATEMENT_AUDIT_LIST_COMMAND, "'t', null, 9", "audit_default_pkey"},
+	    {STATEMENT_EVENT_LIST_COMMAND, "'t', " ID ", " ID ", 9", "event_default_pkey"},
+	    {STATEMENT_AUDIT_LIST_COMMAND, "'t', " ID ", 9", "audit_default_pkey"},
 	};
 	struct store *store = fixture_fresh();
 	PGconn *link = fixture_connect(fixture_own_url());
 	(void)state;
 	PQclear(PQexec(link, "set plan_cache_mode = force_generic_plan"));
 	for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
-		char sql[128], plan[4096] = "";
+		char sql[256], plan[4096] = "";
 		snprintf(sql, sizeof sql, "explain execute p%zu (%s)", i, plans[i].arguments);
 		char name[8];
 		snprintf(name, sizeof name, "p%zu", i);
@@ -992,6 +993,9 @@ static void the_application_role_can_work_and_can_not_rewrite_history(void **sta
 	    "delete from ibid.evidence",
 	    "update ibid.exception set owner = 'x'",
 	    "delete from ibid.exception",
+	    "delete from ibid.duplicate",
+	    "update ibid.duplicate_seen set actor = ''",
+	    "delete from ibid.duplicate_seen",
 	    "update ibid.contract set text = ''",
 	    "insert into ibid.schema_version values (9, 'x')",
 	    "truncate ibid.event",
@@ -1032,6 +1036,12 @@ static void the_application_role_can_work_and_can_not_rewrite_history(void **sta
 	struct evidence_row evidence = {.tenant = "acme", .client = "", .actor = "", .last_us = 1};
 	assert_int_equal(store->ops->put_evidence(store, &evidence, &err), IBID_OK);
 	assert_int_equal(store->ops->put_evidence(store, &evidence, &err), IBID_OK);
+	struct duplicate_row again = {.tenant = "acme", .first_us = 1, .last_us = 1, .count = 1};
+	struct duplicate_seen_row seen = {
+	    .tenant = "acme", .at_us = 1, .client = "", .actor = "", .decision = "executed"};
+	for (int i = 0; i < 2; i++)
+		if (store->ops->put_duplicates(store, &again, 1, &seen, 1, &err))
+			fail_msg("%s", err.text);
 	struct contract_row contract = {.kind = "command", .name = "pay", .version = 1, .text = "x"};
 	assert_int_equal(store->ops->put_contract(store, &contract, &err), IBID_OK);
 	PGconn *link = fixture_connect(fixture_url(user, fixture_port(), ""));

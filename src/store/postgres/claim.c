@@ -54,11 +54,13 @@ static enum ibid_code claimed(struct pg_store *store, struct arena *arena, struc
 		claim.kind = CLAIM_FOUND;
 		pg_read_command(arena, calls[CALL_FIND].result, 0, &claim.row);
 	}
-	/* A completed row never changes again: also seen past a twin that is only looking at it. */
-	bool completed = claim.kind == CLAIM_FOUND && claim.row.state == COMMAND_COMPLETED;
+	/* A completed row never changes again, unless it gives way: also seen past a twin that is only
+	 * looking at it. */
+	bool found = claim.kind == CLAIM_FOUND;
+	bool anew = found && command_gives_way(&claim.row, context);
+	bool completed = found && claim.row.state == COMMAND_COMPLETED && !anew;
 	/* One in progress is nobody's but its worker's: nothing is to be held for others. */
-	bool held = claim.kind == CLAIM_FOUND && claim.row.state == COMMAND_IN_PROGRESS &&
-	            !context->holds_lease;
+	bool held = found && claim.row.state == COMMAND_IN_PROGRESS && !context->holds_lease;
 	if (!gained && !completed && !held)
 		claim = (struct claim){.kind = CLAIM_BUSY};
 	if (arena->failed) {
@@ -68,8 +70,7 @@ static enum ibid_code claimed(struct pg_store *store, struct arena *arena, struc
 	if (!gained || completed || held)
 		pg_pool_give(store, conn); /* rolls back */
 	else
-		code = pg_tx_new(store, conn,
-		                 claim.kind == CLAIM_FOUND ? &claim.row.id : &context->command_id, &tx,
+		code = pg_tx_new(store, conn, found && !anew ? &claim.row.id : &context->command_id, &tx,
 		                 err);
 	if (code)
 		return code;
@@ -93,7 +94,8 @@ enum ibid_code pg_claim(struct store *base, struct arena *arena, const struct id
 	    pg_time(arena, context->now_us),
 	    pg_int(arena, store->busy_ms),
 	};
-	const char *find[] = {identity->tenant, identity->operation, identity->scope, identity->key};
+	const char *find[] = {identity->tenant, identity->operation, identity->scope, identity->key,
+	                      context->runs_again ? pg_time(arena, context->now_us) : NULL};
 	struct pg_call calls[CALL_COUNT] = {
 	    [CALL_BEGIN] = PG_CALL(BEGIN),
 	    [CALL_LOCK] = PG_CALL(CLAIM_LOCK, .values = lock),
@@ -122,7 +124,8 @@ static enum ibid_code look(struct pg_conn *conn, struct arena *arena,
 	int64_t wait_ms = wait_us / 1000;
 	const char *wait[] = {pg_int(arena, wait_ms > 1 ? wait_ms : 1)}; /* 0 would wait for ever */
 	const char *lock[] = {pg_int(arena, pg_lock_key(identity))};
-	const char *find[] = {identity->tenant, identity->operation, identity->scope, identity->key};
+	const char *find[] = {identity->tenant, identity->operation, identity->scope, identity->key,
+	                      NULL};
 	struct pg_call calls[RESOLVE_COUNT] = {
 	    [RESOLVE_BEGIN] = PG_CALL(BEGIN),
 	    [RESOLVE_WAIT] = PG_CALL(RESOLVE_WAIT, .values = wait),

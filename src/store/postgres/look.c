@@ -159,6 +159,31 @@ static void read_exception(struct arena *arena, const PGresult *result, int row,
 	(void)known;
 }
 
+static void read_duplicate(struct arena *arena, const PGresult *result, int row, void *ret)
+{
+	*(struct duplicate_row *)ret = (struct duplicate_row){
+	    .tenant = pg_cell_text(arena, result, row, 0),
+	    .command_id = pg_cell_uuid(result, row, 1),
+	    .first_us = pg_cell_int(result, row, 2),
+	    .last_us = pg_cell_int(result, row, 3),
+	    .count = pg_cell_int(result, row, 4),
+	    .unlisted = pg_cell_int(result, row, 5),
+	};
+}
+
+static void read_duplicate_seen(struct arena *arena, const PGresult *result, int row, void *ret)
+{
+	*(struct duplicate_seen_row *)ret = (struct duplicate_seen_row){
+	    .tenant = pg_cell_text(arena, result, row, 0),
+	    .command_id = pg_cell_uuid(result, row, 1),
+	    .at_us = pg_cell_int(result, row, 2),
+	    .client = pg_cell_text(arena, result, row, 3),
+	    .actor = pg_cell_text(arena, result, row, 4),
+	    .decision = pg_cell_text(arena, result, row, 5),
+	    .fingerprint = pg_cell_hash(result, row, 6),
+	};
+}
+
 static void read_command(struct arena *arena, const PGresult *result, int row, void *ret)
 {
 	pg_read_command(arena, result, row, ret);
@@ -176,6 +201,9 @@ static const struct reader event_reader = {read_event, sizeof(struct event_row)}
 static const struct reader audit_reader = {read_audit, sizeof(struct audit_row)};
 static const struct reader evidence_reader = {read_evidence, sizeof(struct evidence_row)};
 static const struct reader exception_reader = {read_exception, sizeof(struct exception_row)};
+static const struct reader duplicate_reader = {read_duplicate, sizeof(struct duplicate_row)};
+static const struct reader duplicate_seen_reader = {read_duplicate_seen,
+                                                    sizeof(struct duplicate_seen_row)};
 
 /* Run one statement; NULL and a code on failure. */
 static enum ibid_code list(struct store *base, struct arena *arena, struct pg_call call,
@@ -327,4 +355,28 @@ enum ibid_code pg_list_exceptions(struct store *store, struct arena *arena,
 	};
 	return list(store, arena, PG_CALL(EXCEPTION_LIST, .values = values), &exception_reader,
 	            (void **)ret, ret_count, err);
+}
+
+enum ibid_code pg_get_duplicates(struct store *store, struct arena *arena, const char *tenant,
+                                 const struct uuid *command_id, struct duplicate_row *ret,
+                                 struct ibid_err *err)
+{
+	const char *values[] = {tenant, pg_uuid(arena, command_id)};
+	void *rows = NULL;
+	size_t count = 0;
+	enum ibid_code code = list(store, arena, PG_CALL(DUPLICATE_GET, .values = values),
+	                           &duplicate_reader, &rows, &count, err);
+	if (code == IBID_OK)
+		*ret = count ? *(struct duplicate_row *)rows : (struct duplicate_row){.count = 0};
+	return code;
+}
+
+enum ibid_code pg_list_duplicates(struct store *store, struct arena *arena, const char *tenant,
+                                  const struct uuid *command_id, size_t limit,
+                                  struct duplicate_seen_row **ret, size_t *ret_count,
+                                  struct ibid_err *err)
+{
+	const char *values[] = {tenant, pg_uuid(arena, command_id), limit_text(arena, limit)};
+	return list(store, arena, PG_CALL(DUPLICATE_SEEN_LIST, .values = values),
+	            &duplicate_seen_reader, (void **)ret, ret_count, err);
 }

@@ -26,19 +26,20 @@
 	X(ROLLBACK, rollback, 0)                                                                       \
 	X(GUARD, guard, 1)                                                                             \
 	X(CLAIM_LOCK, claim_lock, 8)                                                                   \
-	X(CLAIM_FIND, claim_find, 4)                                                                   \
+	X(CLAIM_FIND, claim_find, 5)                                                                   \
 	X(EXPRESS_CLAIM, express_claim, 11)                                                            \
 	X(RESOLVE_WAIT, resolve_wait, 1)                                                               \
 	X(RESOLVE_LOCK, resolve_lock, 1)                                                               \
 	X(COMMAND_INSERT, command_insert, 22)                                                          \
 	X(COMMAND_STAGE, command_stage, 24)                                                            \
-	X(COMMAND_REPLACE, command_replace, 27)                                                        \
+	X(COMMAND_REPLACE, command_replace, 28)                                                        \
 	X(COMMAND_GET, command_get, 4)                                                                 \
 	X(COMMAND_GET_ID, command_get_id, 2)                                                           \
 	X(COMMAND_LIST, command_list, 6)                                                               \
 	X(COMMAND_LIST_ALL, command_list_all, 5)                                                       \
 	X(COMMAND_LIST_STALE, command_list_stale, 3)                                                   \
 	X(LEASE_RENEW, lease_renew, 4)                                                                 \
+	X(ANSWER_DELETE, answer_delete, 2)                                                             \
 	X(ANSWER_INSERT, answer_insert, 4)                                                             \
 	X(EVENT_APPEND, event_append, 12)                                                              \
 	X(EVENT_LIST, event_list, 2)                                                                   \
@@ -51,6 +52,13 @@
 	X(EXCEPTION_INSERT, exception_insert, 20)                                                      \
 	X(EXCEPTION_GET, exception_get, 2)                                                             \
 	X(EXCEPTION_LIST, exception_list, 8)                                                           \
+	X(DUPLICATE_PUT, duplicate_put, 2)                                                             \
+	X(DUPLICATE_GET, duplicate_get, 2)                                                             \
+	X(DUPLICATE_SEEN_LIST, duplicate_seen_list, 3)                                                 \
+	X(RETAIN_COMMANDS, retain_commands, 6)                                                         \
+	X(RETAIN_MAKE, retain_make, 2)                                                                 \
+	X(RETAIN_DROP, retain_drop, 4)                                                                 \
+	X(RETAIN_KNOWN, retain_known, 1)                                                               \
 	X(CONTRACT_PUT, contract_put, 6)                                                               \
 	X(CONTRACT_GET, contract_get, 3)                                                               \
 	X(DECIMAL_COLUMN, decimal_column, 1)                                                           \
@@ -312,6 +320,21 @@ enum ibid_code pg_put_command(struct tx *tx, const struct command_row *row,
                               const struct command_row *previous, struct ibid_err *err);
 enum ibid_code pg_put_exception(struct tx *tx, const struct exception_row *row,
                                 struct ibid_err *err);
+enum ibid_code pg_put_duplicates(struct store *, const struct duplicate_row *, size_t count,
+                                 const struct duplicate_seen_row *, size_t seen_count,
+                                 struct ibid_err *);
+enum ibid_code pg_get_duplicates(struct store *, struct arena *, const char *tenant,
+                                 const struct uuid *command_id, struct duplicate_row *ret,
+                                 struct ibid_err *);
+enum ibid_code pg_list_duplicates(struct store *, struct arena *, const char *tenant,
+                                  const struct uuid *command_id, size_t limit,
+                                  struct duplicate_seen_row **ret, size_t *ret_count,
+                                  struct ibid_err *);
+enum ibid_code pg_retain_commands(struct store *, struct arena *, const struct retention *,
+                                  struct retention_cursor *, struct retention_count *ret,
+                                  struct ibid_err *);
+enum ibid_code pg_retain_history(struct store *, const struct retention *,
+                                 struct retention_count *ret, bool *ret_more, struct ibid_err *);
 enum ibid_code pg_put_evidence(struct store *store, const struct evidence_row *evidence,
                                struct ibid_err *err);
 

@@ -99,6 +99,14 @@ static enum pg_statement_name statement_of(const struct command_row *row,
 	return row->lease_token ? STATEMENT_COMMAND_STAGE : STATEMENT_COMMAND_INSERT;
 }
 
+/* Of a command that gave way to another, whatever its runs left. */
+static enum ibid_code delete_bodies(struct pg_tx *tx, const struct command_row *row,
+                                    struct ibid_err *err)
+{
+	const char *values[] = {row->identity.tenant, pg_uuid(&tx->arena, &row->id)};
+	return queue(tx, STATEMENT_ANSWER_DELETE, values, err);
+}
+
 enum ibid_code pg_put_command(struct tx *base, const struct command_row *row,
                               const struct command_row *previous, struct ibid_err *err)
 {
@@ -137,8 +145,11 @@ enum ibid_code pg_put_command(struct tx *base, const struct command_row *row,
 	    previous ? command_state_name(previous->state) : NULL,
 	    previous ? pg_int(arena, previous->attempts) : NULL,
 	    previous ? int_or_null(arena, previous->lease_token) : NULL,
+	    previous ? pg_uuid(arena, &previous->id) : NULL,
 	};
 	enum ibid_code code = queue(tx, statement_of(row, previous), values, err);
+	if (code == IBID_OK && previous && memcmp(&previous->id, &row->id, sizeof row->id) != 0)
+		code = delete_bodies(tx, previous, err);
 	if (code == IBID_OK && row->body)
 		code = put_body(tx, row, err);
 	return code;

@@ -35,17 +35,18 @@ static enum ibid_code claim_inside(struct lite_tx *tx, struct arena *arena,
 	if (code && code != IBID_NOT_FOUND)
 		return code;
 	ret->kind = code ? CLAIM_FREE : CLAIM_FOUND;
-	if (ret->kind == CLAIM_FOUND) {
-		tx->context.command_id = ret->row.id;
+	if (ret->kind == CLAIM_FOUND)
 		lite_mark_stale(tx->store, &ret->row);
-	}
+	if (ret->kind == CLAIM_FOUND && !command_gives_way(&ret->row, &tx->context))
+		tx->context.command_id = ret->row.id;
 	return IBID_OK;
 }
 
-/* A completed row does not change any more, and one in progress is nobody's but its worker's. */
+/* A completed row that does not give way does not change any more, and one in progress is nobody's
+ * but its worker's. */
 static bool told_by_looking(const struct command_row *row, const struct work_context *context)
 {
-	return row->state == COMMAND_COMPLETED ||
+	return (row->state == COMMAND_COMPLETED && !command_gives_way(row, context)) ||
 	       (row->state == COMMAND_IN_PROGRESS && !context->holds_lease);
 }
 

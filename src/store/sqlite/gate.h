@@ -6,10 +6,11 @@
 #ifndef STORE_SQLITE_GATE_H
 #define STORE_SQLITE_GATE_H
 
+#include "base/steady.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 struct gate_waiter;
 
@@ -24,9 +25,5 @@ void gate_release(struct gate *gate); /* nobody is inside or waiting */
 
 bool gate_enter(struct gate *gate, int64_t wait_us); /* false: not within that time */
 void gate_leave(struct gate *gate);
-
-/* A condition that counts time on the steady clock, and the point `wait_us` from now on it. */
-void steady_cond_init(pthread_cond_t *cond);
-struct timespec steady_after(int64_t wait_us);
 
 #endif

@@ -214,6 +214,25 @@ enum ibid_code lite_list_exceptions(struct store *, struct arena *, const struct
                                     struct exception_row **ret, size_t *ret_count,
                                     struct ibid_err *);
 
+/* duplicate.c */
+enum ibid_code lite_put_duplicates(struct store *, const struct duplicate_row *, size_t count,
+                                   const struct duplicate_seen_row *, size_t seen_count,
+                                   struct ibid_err *);
+enum ibid_code lite_get_duplicates(struct store *, struct arena *, const char *tenant,
+                                   const struct uuid *command_id, struct duplicate_row *ret,
+                                   struct ibid_err *);
+enum ibid_code lite_list_duplicates(struct store *, struct arena *, const char *tenant,
+                                    const struct uuid *command_id, size_t limit,
+                                    struct duplicate_seen_row **ret, size_t *ret_count,
+                                    struct ibid_err *);
+
+/* retain.c */
+enum ibid_code lite_retain_commands(struct store *, struct arena *, const struct retention *,
+                                    struct retention_cursor *, struct retention_count *ret,
+                                    struct ibid_err *);
+enum ibid_code lite_retain_history(struct store *, const struct retention *,
+                                   struct retention_count *ret, bool *ret_more, struct ibid_err *);
+
 /* doctor.c */
 /* The network file system that statfs calls `magic`; NULL: none that is known. */
 const char *lite_network_name(uint64_t magic);

@@ -15,11 +15,15 @@
 	X(audit_put) X(begin) X(command_get) X(command_get_by_id) X(command_list) \
 	X(command_list_all) X(command_list_stale) X(command_put) X(command_replace) \
 	X(commit) X(contract_get) X(contract_put) X(decimal_column) X(doctor_missing) \
+	X(duplicate_get) X(duplicate_put) X(duplicate_seen_list) X(duplicate_seen_put) \
 	X(event_key_put) X(event_list) X(event_list_by_command) X(event_put) \
 	X(evidence_list) X(evidence_put) X(exception_get) X(exception_list) \
 	X(exception_list_open) X(exception_put) X(fence_put) X(foreign_keys_get) \
 	X(index_describe) X(journal_mode_get) X(lease_renew) X(query_only_set) \
-	X(quick_check) X(rollback) X(schema_exists) \
+	X(quick_check) X(retain_answer) X(retain_audit) X(retain_command) \
+	X(retain_duplicate) X(retain_event) X(retain_evidence) X(retain_seen) \
+	X(retain_tenant) X(retain_text) X(retain_tombstone) X(retain_window) \
+	X(retention_close) X(retention_open) X(rollback) X(schema_exists) \
 	X(schema_file_get) X(schema_file_put) X(schema_put) X(schema_version) X(synchronous_get) \
 	X(synchronous_set) X(unique_by_columns) X(wal_set)
 /* clang-format on */

@@ -1,6 +1,7 @@
--- claim_find: $1 tenant, $2 operation, $3 scope, $4 key
+-- claim_find: $1 tenant, $2 operation, $3 scope, $4 key, $5 rows that expired by then give way, or null
 -- The whole record; no row when the identity is new. A row found puts its own id in the place of the
--- one that claim_lock set: events of a second run belong to the first command. The body comes through a
+-- one that claim_lock set: events of a second run belong to the first command, unless that has expired
+-- and the second is a new one. The body comes through a
 -- function, so that a new command, which has none, does not pay for opening the table.
 select
 	c.tenant, c.operation, c.scope, c.key, c.id, c.state, c.scheme, c.contract_version,
@@ -11,6 +12,10 @@ select
 	(extract(epoch from c.expires_at) * 1000000)::bigint,
 	c.lease_token, (extract(epoch from c.lease_until) * 1000000)::bigint,
 	c.state = 'IN_PROGRESS' and c.lease_until < clock_timestamp(),
-	ibid.kept_body(c.tenant, c.id, c.attempts), set_config('ibid.command_id', c.id::text, true)
+	ibid.kept_body(c.tenant, c.id, c.attempts),
+	set_config('ibid.command_id', case
+		when c.expires_at <= $5 and c.state in ('COMPLETED', 'REJECTED', 'FAILED')
+			then current_setting('ibid.command_id')
+		else c.id::text end, true)
 from ibid.command as c
 where c.tenant = $1 and c.operation = $2 and c.scope = $3 and c.key = $4

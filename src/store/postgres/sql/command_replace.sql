@@ -2,17 +2,17 @@
 --   $8 contract version, $9 fingerprint, $10 linked, $11 status, $12 resource type, $13 resource id,
 --   $14 reason, $15 text, $16 audit id, $17 attempts, $18 client, $19 actor, $20 created,
 --   $21 finished, $22 expires, $23 lease token or null, $24 lease in microseconds or null,
---   $25 the state found, $26 the attempts found, $27 the lease token found or null
+--   $25 the state found, $26 the attempts found, $27 the lease token found or null, $28 the id found
 -- Compare-and-set on the row that claim found, where a lease is taken over also on its having ended: a
 -- worker may renew it without claiming. It fails the transaction when another took its place.
 with moved as (
 	update ibid.command
-	set state = $6, scheme = $7, contract_version = $8, fingerprint = $9, linked = $10, status = $11,
+	set id = $5, state = $6, scheme = $7, contract_version = $8, fingerprint = $9, linked = $10, status = $11,
 		resource_type = $12, resource_id = $13, reason = $14, text = $15, audit_id = $16,
 		attempts = $17, client = $18, actor = $19, created_at = $20, finished_at = $21,
 		expires_at = $22, lease_token = $23,
 		lease_until = clock_timestamp() + $24::bigint * interval '1 microsecond'
-	where tenant = $1 and operation = $2 and scope = $3 and key = $4 and id = $5
+	where tenant = $1 and operation = $2 and scope = $3 and key = $4 and id = $28
 		and state = $25 and attempts = $26 and lease_token is not distinct from $27
 		and ($6 <> 'IN_PROGRESS' or state <> 'IN_PROGRESS' or lease_until < clock_timestamp())
 	returning 1)

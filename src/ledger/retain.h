@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* retain.h -- remove what has had its time, as the contracts say. */
+#ifndef LEDGER_RETAIN_H
+#define LEDGER_RETAIN_H
+
+#include "contract/contract.h"
+#include "store/store.h"
+
+struct retain_options {
+	size_t batch;      /* rows a transaction, at most */
+	int64_t max_us;    /* stop after this time; 0: when done */
+	int64_t events_us; /* events older than that go; 0: none */
+	bool dry_run;
+	/* Told after every step; NULL: nobody. */
+	void (*progress)(void *user, const struct retention_count *count);
+	void *user;
+};
+
+/* Run retention to its end, or until the time is over (`*ret_finished` false). Steps that were
+ * taken stay; whoever runs it again goes on. */
+IBID_CHECK enum ibid_code ledger_retain(struct store *store, const struct contracts *contracts,
+                                        struct env *env, const struct retain_options *options,
+                                        struct retention_count *ret, bool *ret_finished,
+                                        struct ibid_err *err);
+
+#endif

@@ -1,0 +1,2 @@
+-- retention_close: no parameters
+delete from ibid_retention
