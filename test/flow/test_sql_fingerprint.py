@@ -25,7 +25,7 @@ FINGERPRINTS = os.environ.get("IBID_FINGERPRINTS") or os.path.join(BUILD, "test"
 PG = os.environ.get("IBID_TEST_PG")
 REQUIRE_PG = os.environ.get("IBID_TEST_REQUIRE_PG") == "1"
 SEED = int(os.environ.get("IBID_TEST_SEED", "20261116"))
-DOCUMENTS = int(os.environ.get("IBID_TEST_DOCUMENTS", "22000"))
+DOCUMENTS = int(os.environ.get("IBID_TEST_DOCUMENTS", "20000"))
 LIMIT_S = 3600 if "IBID_TEST_DOCUMENTS" in os.environ else 240
 BATCH = 5000
 FUNCTIONS = ("canonical", "fingerprint_text", "fingerprint", "scope_of", "key_of")
