@@ -271,23 +271,23 @@ begin
 	elsif octet_length(given) > 16777216 then
 		raise exception 'the text is longer than 16777216 bytes' using errcode = 'IB010';
 	end if;
-	tree := ibid.json_tree(given);
-	nul := '';
+	tree := ibid.json_tree(given); -- whatever is done to the text below, it is JSON
+	given := btrim(given, E' \t\n\r');
 	plain := strpos(given, E'\\') = 0;
-	if not plain or strpos(other, E'\\u0000') > 0 then
+	nul := '';
+	if not plain then
 		given := replace(given, E'\\\\', E'\\u005c'); -- now every backslash begins an escape
-		if regexp_replace(given, E'\\\\u[dD][89abAB][[:xdigit:]]{2}\\\\u[dD][c-fC-F][[:xdigit:]]{2}', '', 'g')
+		if regexp_replace(given, E'\\\\u[dD][89abAB][0-9a-fA-F]{2}\\\\u[dD][c-fC-F][0-9a-fA-F]{2}', '', 'g')
 				~ E'\\\\u[dD][89a-fA-F]' then
 			raise exception 'lone surrogate in an escape' using errcode = 'IB010';
 		end if;
-		if strpos(given, E'\\u0000') > 0 or strpos(other, E'\\u0000') > 0 then
-			nul := ibid.nul_for(given, other);
-			given := replace(given, E'\\u0000', nul);
-		end if;
-		tree := given::json;
+	end if;
+	if strpos(given, E'\\u0000') > 0 or strpos(other, E'\\u0000') > 0 then
+		nul := ibid.nul_for(given, other);
+		given := replace(given, E'\\u0000', nul);
 	end if;
 	simple := plain and (octet_length(given) = length(given) or given !~ E'[\uE000-\U0010FFFF]');
-	form := ibid.canonical_value(btrim(given, E' \t\n\r')::json, 1, plain, simple, nul);
+	form := ibid.canonical_value(given::json, 1, plain, simple, nul);
 end $$;
 comment on function ibid.canonical_form(text, text) is
 	'the canonical form of a JSON text with a character that stands for U+0000; simple: names order as bytes';
