@@ -53,6 +53,7 @@ int cmd_fingerprint(const struct args *args);
 int cmd_submit(const struct args *args);
 int cmd_command_show(const struct args *args);
 int cmd_command_list(const struct args *args);
+int cmd_reference_show(const struct args *args);
 int cmd_doctor(const struct args *args);
 int cmd_version(const struct args *args);
 int cmd_help(const struct args *args);
@@ -94,6 +95,10 @@ const char *store_shown(struct arena *arena, const struct args *args);
 /* Load a directory of contracts, all of them right. */
 IBID_CHECK enum ibid_code load_contracts(const char *dir, struct contracts **ret,
                                          struct ibid_err *err);
+
+/* As they are shown; NULL for all zero. */
+const char *id_text(struct arena *arena, struct uuid id);
+const char *time_text(struct arena *arena, int64_t us);
 
 /* The directory that `contract ...` works on: its operand or --contracts; NULL when neither is
  * there. */

@@ -2,7 +2,6 @@
 /* cmd_command.c -- look at commands: one with everything that belongs to it, or a list.
  *
  * A key is shown as it is: whoever may open the store may see it. */
-#include "base/instant.h"
 #include "cli/cli.h"
 #include "cli/output.h"
 
@@ -24,25 +23,6 @@ struct dossier {
 };
 
 /* ---- Values as text ------------------------------------------------------------------------- */
-
-static const char *id_text(struct arena *arena, struct uuid id)
-{
-	static const struct uuid none;
-	char text[UUID_TEXT_SIZE];
-	if (memcmp(&id, &none, sizeof id) == 0)
-		return NULL;
-	uuid_write(id, text);
-	return arena_strdup(arena, text);
-}
-
-static const char *time_text(struct arena *arena, int64_t us)
-{
-	char text[INSTANT_TEXT_SIZE];
-	if (!us)
-		return NULL;
-	instant_write(us, text);
-	return arena_strdup(arena, text);
-}
 
 /* To the second, for tables: "2026-11-15T10:00:00Z". */
 static const char *short_time(struct arena *arena, int64_t us)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* common.c -- what several subcommands do in the same way: open, load, say who sends. */
+/* common.c -- what several subcommands do in the same way: open, load, say who sends and when. */
 #include "api/api.h"
+#include "base/instant.h"
 #include "cli/cli.h"
 #include "cli/output.h"
 
@@ -65,6 +66,25 @@ enum ibid_code load_contracts(const char *dir, struct contracts **ret, struct ib
 	}
 	contracts_free(contracts);
 	return code;
+}
+
+const char *id_text(struct arena *arena, struct uuid id)
+{
+	static const struct uuid none;
+	char text[UUID_TEXT_SIZE];
+	if (memcmp(&id, &none, sizeof id) == 0)
+		return NULL;
+	uuid_write(id, text);
+	return arena_strdup(arena, text);
+}
+
+const char *time_text(struct arena *arena, int64_t us)
+{
+	char text[INSTANT_TEXT_SIZE];
+	if (!us)
+		return NULL;
+	instant_write(us, text);
+	return arena_strdup(arena, text);
 }
 
 const char *dir_of(const struct args *args)

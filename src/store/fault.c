@@ -394,6 +394,14 @@ static enum ibid_code fault_list_evidence(struct store *store, struct arena *are
 	FAULTY_LIST(struct evidence_row, list_evidence, arena, tenant, command_id);
 }
 
+static enum ibid_code fault_list_references(struct store *store, struct arena *arena,
+                                            const struct reference_filter *filter,
+                                            struct reference_row **ret, size_t *ret_count,
+                                            struct ibid_err *err)
+{
+	FAULTY_LIST(struct reference_row, list_references, arena, filter);
+}
+
 static enum ibid_code fault_doctor(struct store *store, finding_fn *fn, void *user,
                                    struct ibid_err *err)
 {
@@ -429,6 +437,7 @@ static const struct store_ops fault_ops = {
     .list_events = fault_list_events,
     .list_audit = fault_list_audit,
     .list_evidence = fault_list_evidence,
+    .list_references = fault_list_references,
     .doctor = fault_doctor,
 };
 

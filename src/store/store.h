@@ -97,6 +97,14 @@ struct evidence_row {
 	int64_t first_us, last_us, count;
 };
 
+/* What another system calls a resource: (tenant, source system, external id) and the one resource
+ * it stands for. A resource has one id in each system that knows it. */
+struct reference_row {
+	const char *tenant, *source_system, *external_id, *resource_type, *resource_id;
+	struct uuid command_id; /* that linked them */
+	int64_t at_us;
+};
+
 struct contract_row {
 	const char *kind, *name;
 	int version;
@@ -187,6 +195,13 @@ struct command_filter {
 	int state;                /* enum command_state; -1: all */
 	const struct uuid *after; /* keyset page: rows older than this id; NULL: from the newest */
 	size_t limit;
+};
+
+/* One side of references, the other NULL. */
+struct reference_filter {
+	const char *tenant;
+	const char *source_system, *external_id;
+	const char *resource_type, *resource_id;
 };
 
 enum finding_level { FINDING_OK, FINDING_WARN, FINDING_REFUSE };
@@ -329,6 +344,11 @@ struct store_ops {
 	enum ibid_code (*list_evidence)(struct store *, struct arena *, const char *tenant,
 	                                const struct uuid *command_id, struct evidence_row **ret,
 	                                size_t *ret_count, struct ibid_err *);
+
+	/* By external id: one at most. By resource: one for each system that knows it, by its name. */
+	enum ibid_code (*list_references)(struct store *, struct arena *,
+	                                  const struct reference_filter *, struct reference_row **ret,
+	                                  size_t *ret_count, struct ibid_err *);
 
 	/* Tell what is unsafe about this database and how it is set up. */
 	enum ibid_code (*doctor)(struct store *, finding_fn *, void *user, struct ibid_err *);

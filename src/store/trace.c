@@ -266,6 +266,15 @@ static enum ibid_code trace_list_evidence(struct store *store, struct arena *are
 	              err);
 }
 
+static enum ibid_code trace_list_references(struct store *store, struct arena *arena,
+                                            const struct reference_filter *filter,
+                                            struct reference_row **ret, size_t *ret_count,
+                                            struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, list_references, trace->inner, arena, filter, ret, ret_count, err);
+}
+
 static enum ibid_code trace_doctor(struct store *store, finding_fn *fn, void *user,
                                    struct ibid_err *err)
 {
@@ -299,6 +308,7 @@ static const struct store_ops trace_ops = {
     .list_events = trace_list_events,
     .list_audit = trace_list_audit,
     .list_evidence = trace_list_evidence,
+    .list_references = trace_list_references,
     .doctor = trace_doctor,
 };
 

@@ -53,6 +53,8 @@ static const char *const sql[SUITE_SQL_COUNT] = {
                            "select 201 as status;\n",
     [SUITE_EMIT] = "select ibid_emit('payment', :reference, :type, :json, :version, :key);\n"
                    "select 200 as status;\n",
+    [SUITE_LINK] = "select ibid_link_reference(:state, :reference, :type, :customer);\n"
+                   "select 200 as status;\n",
     [SUITE_ECHO] = "select 200 as status, json_object('text', :text,\n"
                    "  'integer', cast(:integer as text), 'decimal', :decimal,\n"
                    "  'boolean', case :boolean when 1 then 'true' when 0 then 'false' end,\n"

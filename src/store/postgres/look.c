@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* look.c -- read commands, events, audit entries and evidence. Columns are in the order in which
- * the .sql files name them. */
+/* look.c -- read commands, events, audit entries, evidence and references. Columns are in the order
+ * in which the .sql files name them. */
 #include "store/postgres/postgres.h"
 
 #include <assert.h>
@@ -119,6 +119,19 @@ static void read_evidence(struct arena *arena, const PGresult *result, int row, 
 	};
 }
 
+static void read_reference(struct arena *arena, const PGresult *result, int row, void *ret)
+{
+	*(struct reference_row *)ret = (struct reference_row){
+	    .tenant = pg_cell_text(arena, result, row, 0),
+	    .source_system = pg_cell_text(arena, result, row, 1),
+	    .external_id = pg_cell_text(arena, result, row, 2),
+	    .resource_type = pg_cell_text(arena, result, row, 3),
+	    .resource_id = pg_cell_text(arena, result, row, 4),
+	    .command_id = pg_cell_uuid(result, row, 5),
+	    .at_us = pg_cell_int(result, row, 6),
+	};
+}
+
 static void read_command(struct arena *arena, const PGresult *result, int row, void *ret)
 {
 	pg_read_command(arena, result, row, ret);
@@ -135,6 +148,7 @@ static const struct reader command_reader = {read_command, sizeof(struct command
 static const struct reader event_reader = {read_event, sizeof(struct event_row)};
 static const struct reader audit_reader = {read_audit, sizeof(struct audit_row)};
 static const struct reader evidence_reader = {read_evidence, sizeof(struct evidence_row)};
+static const struct reader reference_reader = {read_reference, sizeof(struct reference_row)};
 
 /* Run one statement; NULL and a code on failure. */
 static enum ibid_code list(struct store *base, struct arena *arena, struct pg_call call,
@@ -243,4 +257,15 @@ enum ibid_code pg_list_evidence(struct store *store, struct arena *arena, const 
 	const char *values[] = {tenant, pg_uuid(arena, command_id)};
 	return list(store, arena, PG_CALL(EVIDENCE_LIST, .values = values), &evidence_reader,
 	            (void **)ret, ret_count, err);
+}
+
+enum ibid_code pg_list_references(struct store *store, struct arena *arena,
+                                  const struct reference_filter *filter, struct reference_row **ret,
+                                  size_t *ret_count, struct ibid_err *err)
+{
+	const char *external[] = {filter->tenant, filter->source_system, filter->external_id};
+	const char *resource[] = {filter->tenant, filter->resource_type, filter->resource_id};
+	struct pg_call call = filter->external_id ? PG_CALL(REFERENCE_BY_EXTERNAL, .values = external)
+	                                          : PG_CALL(REFERENCE_BY_RESOURCE, .values = resource);
+	return list(store, arena, call, &reference_reader, (void **)ret, ret_count, err);
 }

@@ -41,6 +41,7 @@ static const struct store_ops postgres_ops = {
     .list_events = pg_list_events,
     .list_audit = pg_list_audit,
     .list_evidence = pg_list_evidence,
+    .list_references = pg_list_references,
     .doctor = pg_doctor,
 };
 

@@ -45,6 +45,8 @@
 	X(AUDIT_LIST_COMMAND, audit_list_command, 3)                                                   \
 	X(EVIDENCE_COUNT, evidence_count, 6)                                                           \
 	X(EVIDENCE_LIST, evidence_list, 2)                                                             \
+	X(REFERENCE_BY_EXTERNAL, reference_by_external, 3)                                             \
+	X(REFERENCE_BY_RESOURCE, reference_by_resource, 3)                                             \
 	X(CONTRACT_PUT, contract_put, 6)                                                               \
 	X(CONTRACT_GET, contract_get, 3)                                                               \
 	X(DECIMAL_COLUMN, decimal_column, 1)                                                           \
@@ -335,6 +337,9 @@ enum ibid_code pg_list_audit(struct store *store, struct arena *arena, const cha
 enum ibid_code pg_list_evidence(struct store *store, struct arena *arena, const char *tenant,
                                 const struct uuid *command_id, struct evidence_row **ret,
                                 size_t *ret_count, struct ibid_err *err);
+enum ibid_code pg_list_references(struct store *store, struct arena *arena,
+                                  const struct reference_filter *filter, struct reference_row **ret,
+                                  size_t *ret_count, struct ibid_err *err);
 
 /* schema.c */
 enum ibid_code pg_migrate(struct store *store, int *ret_from, int *ret_to, struct ibid_err *err);

@@ -195,6 +195,11 @@ enum ibid_code lite_list_evidence(struct store *, struct arena *, const char *te
                                   const struct uuid *command_id, struct evidence_row **ret,
                                   size_t *ret_count, struct ibid_err *);
 
+/* reference.c */
+enum ibid_code lite_list_references(struct store *, struct arena *, const struct reference_filter *,
+                                    struct reference_row **ret, size_t *ret_count,
+                                    struct ibid_err *);
+
 /* doctor.c */
 enum ibid_code lite_doctor(struct store *, finding_fn *, void *user, struct ibid_err *);
 

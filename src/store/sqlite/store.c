@@ -45,6 +45,7 @@ static const struct store_ops ops = {
     .list_events = lite_list_events,
     .list_audit = lite_list_audit,
     .list_evidence = lite_list_evidence,
+    .list_references = lite_list_references,
     .doctor = lite_doctor,
 };
 

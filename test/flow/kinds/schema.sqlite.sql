@@ -1,0 +1,1 @@
+create table attempt (key text not null) strict;
