@@ -16,8 +16,10 @@
 	X(command_list_all) X(command_put) X(command_replace) X(commit) X(contract_get) \
 	X(contract_put) X(decimal_column) X(event_key_put) X(event_list) X(event_list_by_command) \
 	X(event_put) X(evidence_list) X(evidence_put) X(fence_put) X(foreign_keys_get) \
-	X(journal_mode_get) X(query_only_set) X(quick_check) X(reference_by_external) \
-	X(reference_by_resource) X(reference_put) X(rollback) X(schema_exists) \
+	X(journal_group_by_source) X(journal_group_count) X(journal_group_put) \
+	X(journal_line_list) X(journal_line_put) X(journal_mode_get) X(query_only_set) \
+	X(quick_check) X(reference_by_external) X(reference_by_resource) X(reference_put) \
+	X(rollback) X(schema_exists) \
 	X(schema_file_get) X(schema_file_put) X(schema_put) X(schema_version) X(synchronous_get) \
 	X(synchronous_set) X(unique_by_columns) X(wal_set)
 /* clang-format on */

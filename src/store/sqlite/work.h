@@ -18,10 +18,15 @@ struct lite_work_args {
 typedef enum ibid_code lite_work_fn(struct lite_tx *tx, struct lite_work_args args,
                                     struct str *answer, struct ibid_err *err);
 
+lite_work_fn lite_post;                                                    /* journal.c */
 lite_work_fn lite_link_reference, lite_find_reference, lite_find_external; /* reference.c */
 
 /* NULL for anything that is not text or an integer. */
 const char *lite_work_text(sqlite3_value *value);
+
+/* SQLite takes any bytes for text; what is told to others is not any bytes. NULL passes. */
+IBID_CHECK enum ibid_code lite_work_check(sqlite3_value *value, const char *what,
+                                          struct ibid_err *err);
 
 /* Reject the command for `reason` unless the value is a text of 1 to NAME_BYTES_MAX bytes. */
 IBID_CHECK enum ibid_code lite_work_name(struct lite_tx *tx, sqlite3_value *value, const char *what,

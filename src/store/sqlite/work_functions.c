@@ -44,8 +44,7 @@ const char *lite_work_text(sqlite3_value *value)
 	return (const char *)sqlite3_value_text(value);
 }
 
-/* SQLite takes any bytes for text; what is told to others is not any bytes. NULL passes. */
-static enum ibid_code check_text(sqlite3_value *value, const char *what, struct ibid_err *err)
+enum ibid_code lite_work_check(sqlite3_value *value, const char *what, struct ibid_err *err)
 {
 	const char *text = lite_work_text(value);
 	size_t size = text ? (size_t)sqlite3_value_bytes(value) : 0;
@@ -57,7 +56,7 @@ static enum ibid_code check_text(sqlite3_value *value, const char *what, struct 
 static enum ibid_code check_name(sqlite3_value *value, const char *what, struct ibid_err *err)
 {
 	const char *text = lite_work_text(value);
-	enum ibid_code code = check_text(value, what, err);
+	enum ibid_code code = lite_work_check(value, what, err);
 	if (!code && text && sqlite3_value_bytes(value) > NAME_BYTES_MAX)
 		code = err_set(err, IBID_FAILED, "%s is longer than %d bytes", what, NAME_BYTES_MAX);
 	return code;
@@ -74,9 +73,9 @@ static bool reason_ok(const char *reason)
 static enum ibid_code check_reject(sqlite3_value **values, struct ibid_err *err)
 {
 	sqlite3_int64 status = sqlite3_value_int64(values[1]);
-	enum ibid_code code = check_text(values[0], "ibid_reject: the code", err);
+	enum ibid_code code = lite_work_check(values[0], "ibid_reject: the code", err);
 	if (!code)
-		code = check_text(values[2], "ibid_reject: the text", err);
+		code = lite_work_check(values[2], "ibid_reject: the text", err);
 	if (code)
 		return code;
 	if (!reason_ok(lite_work_text(values[0])))
@@ -125,7 +124,7 @@ static enum ibid_code check_texts(int count, sqlite3_value **values, struct ibid
 	if (!code)
 		code = check_name(values[1], "ibid_emit: the aggregate id", err);
 	if (!code)
-		code = check_text(values[2], "ibid_emit: the type", err);
+		code = lite_work_check(values[2], "ibid_emit: the type", err);
 	if (!code && count > 5)
 		code = check_name(values[5], "ibid_emit: the key", err);
 	return code;
@@ -229,7 +228,7 @@ enum ibid_code lite_work_name(struct lite_tx *tx, sqlite3_value *value, const ch
                               const char *reason, struct ibid_err *err)
 {
 	const char *text = lite_work_text(value);
-	enum ibid_code code = check_text(value, what, err);
+	enum ibid_code code = lite_work_check(value, what, err);
 	if (code)
 		return code;
 	if (text && *text && sqlite3_value_bytes(value) <= NAME_BYTES_MAX)
@@ -270,7 +269,11 @@ static void work_call(sqlite3_context *context, const char *name, lite_work_fn *
 }
 
 /* X(name, arguments at least, at most): lite_name is ibid_name. */
-#define WORK_FUNCTIONS(X) X(link_reference, 4, 4) X(find_reference, 2, 2) X(find_external, 2, 2)
+#define WORK_FUNCTIONS(X)                                                                          \
+	X(link_reference, 4, 4)                                                                        \
+	X(find_reference, 2, 2)                                                                        \
+	X(find_external, 2, 2)                                                                         \
+	X(post, 2, 4)
 
 #define WORK_FUNCTION(name, least, most)                                                           \
 	static void name(sqlite3_context *context, int count, sqlite3_value **values)                  \
