@@ -5,7 +5,9 @@
 #include "base/decimal.h"
 #include "base/str.h"
 
+#include <libpq-fe.h>
 #include <pthread.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -481,6 +483,298 @@ static void posted_lines_are_never_edited_even_by_the_owner(void **state) /* B14
 	                 2);
 }
 
+/* ---- State transitions: B13 ----------------------------------------------------------------- */
+
+#define MOVE(subject, to) "{\"subject\":\"" subject "\",\"to\":\"" to "\"}"
+#define MOVE_WITH(subject, to, attributes)                                                         \
+	"{\"subject\":\"" subject "\",\"to\":\"" to "\",\"attributes\":" attributes "}"
+#define MOVE_AT(subject, to, expected)                                                             \
+	"{\"subject\":\"" subject "\",\"to\":\"" to "\",\"expected\":" expected "}"
+
+static void expect_body(const char *operation, const char *key, const char *payload,
+                        const char *body)
+{
+	struct ibid_result *result = bed_submit(ibid, operation, key, payload);
+	const char *said = ibid_result_body(result);
+	if (ibid_result_decision(result) != IBID_DECISION_EXECUTED)
+		fail_msg("%s: %s: %s", payload, bed_say(result), ibid_result_text(result));
+	assert_string_equal(said ? said : "", body);
+	ibid_result_free(result);
+}
+
+static void a_subject_moves_as_its_machine_allows_and_each_move_is_kept(void **state) /* B13 */
+{
+	(void)state;
+	expect_body("move", "k-1", MOVE("c-1", "OPEN"),
+	            "{\"from\":\"\",\"moved\":true,\"state\":\"OPEN\",\"version\":1}");
+	expect_body("move", "k-2", MOVE("c-1", "ESCALATED"),
+	            "{\"from\":\"OPEN\",\"moved\":true,\"state\":\"ESCALATED\",\"version\":2}");
+	expect_body("move", "k-3", MOVE_WITH("c-1", "CLOSED", "{\"reason\":\"paid\"}"),
+	            "{\"from\":\"ESCALATED\",\"moved\":true,\"state\":\"CLOSED\",\"version\":3}");
+	assert_int_equal(bed_number(&bed,
+	                            "select count(*) from ibid.machine_state where tenant = 't' and "
+	                            "machine = 'case' and subject_id = 'c-1' and state = 'CLOSED' and "
+	                            "version = 3"),
+	                 1);
+	assert_int_equal(bed_number(&bed,
+	                            "select count(*) from ibid.machine_history h join ibid.command c "
+	                            "on c.tenant = h.tenant and c.id = h.command_id where "
+	                            "(h.version = 1 and h.from_state = '' and c.key = 'k-1') or "
+	                            "(h.version = 2 and h.to_state = 'ESCALATED' and c.key = 'k-2') or "
+	                            "(h.version = 3 and h.from_state = 'ESCALATED' and c.key = 'k-3')"),
+	                 3);
+	assert_int_equal(rows("ibid.machine_history"), 3);
+	assert_int_equal(rows("ibid.audit"), 3); /* one fact per accepted move */
+}
+
+static void a_move_that_is_not_allowed_is_rejected_and_names_both_states(void **state) /* B13 */
+{
+	(void)state;
+	expect_rejected("move", "k-1", MOVE("c-1", "CLOSED"), "NOT_ALLOWED", 409,
+	                "case c-1 may not move from nothing to CLOSED");
+	bed_expect(ibid, "move", "k-2", MOVE("c-1", "OPEN"), "executed 200");
+	bed_expect(ibid, "move", "k-3", MOVE("c-1", "CLOSED"), "executed 200");
+	expect_rejected("move", "k-4", MOVE("c-1", "ESCALATED"), "NOT_ALLOWED", 409,
+	                "case c-1 may not move from CLOSED to ESCALATED");
+	expect_rejected("move", "k-5", MOVE("c-1", "closed"), "NOT_ALLOWED", 409, "to closed");
+	expect_rejected("move", "k-6", MOVE("c-1", ""), "BAD_STATE", 422, "255 bytes");
+	expect_rejected("move", "k-7", "{\"to\":\"OPEN\"}", "BAD_SUBJECT", 422, "255 bytes");
+	assert_int_equal(rows("ibid.machine_history"), 2);
+	assert_int_equal(rows("attempt"), 2);
+}
+
+static void a_duplicate_is_already_there_only_if_its_attributes_match(void **state) /* B13 */
+{
+	(void)state;
+	bed_expect(ibid, "move", "k-1", MOVE("c-1", "OPEN"), "executed 200");
+	bed_expect(ibid, "move", "k-2",
+	           MOVE_WITH("c-1", "CLOSED", "{\"reason\":\"A\",\"by\":{\"x\":1.0,\"y\":[null]}}"),
+	           "executed 200");
+	expect_body("move", "k-3",
+	            MOVE_WITH("c-1", "CLOSED", "{\"by\":{\"y\":[null],\"x\":1},\"reason\":\"A\"}"),
+	            "{\"from\":\"CLOSED\",\"moved\":false,\"state\":\"CLOSED\",\"version\":2}");
+	expect_rejected("move", "k-4", MOVE_WITH("c-1", "CLOSED", "{\"reason\":\"B\"}"),
+	                "ALREADY_OTHERWISE", 409, "case c-1 is CLOSED already, with other attributes");
+	expect_rejected("move", "k-5", MOVE("c-1", "CLOSED"), "ALREADY_OTHERWISE", 409, "CLOSED");
+	assert_int_equal(rows("ibid.machine_history"), 2);
+}
+
+static void a_move_to_the_same_state_is_one_where_the_machine_says_so(void **state) /* B13 */
+{
+	(void)state;
+	bed_expect(ibid, "move", "k-1", MOVE("c-1", "OPEN"), "executed 200");
+	bed_expect(ibid, "move", "k-2", MOVE_WITH("c-1", "ASSIGNED", "{\"to\":\"ann\"}"),
+	           "executed 200");
+	expect_body("move", "k-3", MOVE_WITH("c-1", "ASSIGNED", "{\"to\":\"ann\"}"),
+	            "{\"from\":\"ASSIGNED\",\"moved\":false,\"state\":\"ASSIGNED\",\"version\":2}");
+	expect_body("move", "k-4", MOVE_WITH("c-1", "ASSIGNED", "{\"to\":\"bob\"}"),
+	            "{\"from\":\"ASSIGNED\",\"moved\":true,\"state\":\"ASSIGNED\",\"version\":3}");
+}
+
+static void a_version_that_is_expected_must_be_the_one_before_the_move(void **state) /* B13 */
+{
+	(void)state;
+	expect_rejected("move", "k-1", MOVE_AT("c-1", "OPEN", "1"), "VERSION_CONFLICT", 409,
+	                "case c-1 is at version 0; the command expects 1");
+	bed_expect(ibid, "move", "k-2", MOVE_AT("c-1", "OPEN", "0"), "executed 200");
+	bed_expect(ibid, "move", "k-3", MOVE_AT("c-1", "ASSIGNED", "1"), "executed 200");
+	/* The same intent again, as it was sent; and from somebody who has seen the move. */
+	expect_body("move", "k-4", MOVE_AT("c-1", "ASSIGNED", "1"),
+	            "{\"from\":\"ASSIGNED\",\"moved\":false,\"state\":\"ASSIGNED\",\"version\":2}");
+	expect_body("move", "k-5", MOVE_AT("c-1", "ASSIGNED", "2"),
+	            "{\"from\":\"ASSIGNED\",\"moved\":false,\"state\":\"ASSIGNED\",\"version\":2}");
+	expect_rejected("move", "k-6", MOVE_AT("c-1", "ASSIGNED", "0"), "VERSION_CONFLICT", 409,
+	                "expects 0");
+	expect_rejected("move", "k-7", MOVE_AT("c-1", "CLOSED", "1"), "VERSION_CONFLICT", 409,
+	                "is at version 2");
+	assert_int_equal(rows("ibid.machine_history"), 2);
+}
+
+static void subjects_and_tenants_are_apart(void **state) /* B13, I9 */
+{
+	(void)state;
+	struct ibid_result *result = NULL;
+	struct ibid_err err = {0};
+	bed_expect(ibid, "move", "k-1", MOVE("c-1", "OPEN"), "executed 200");
+	bed_expect(ibid, "move", "k-2", MOVE("c-2", "OPEN"), "executed 200");
+	assert_int_equal(
+	    ibid_submit(ibid,
+	                IBID_COMMAND(.tenant = "other", .client = "c", .actor = "a",
+	                             .operation = "move", .key = "k-1", .payload = MOVE("c-1", "OPEN")),
+	                &result, &err),
+	    IBID_OK);
+	assert_string_equal(ibid_result_body(result),
+	                    "{\"from\":\"\",\"moved\":true,\"state\":\"OPEN\",\"version\":1}");
+	ibid_result_free(result);
+	assert_int_equal(rows("ibid.machine_state"), 3);
+}
+
+static void
+of_first_moves_at_once_one_wins_and_the_others_are_judged_after_it(void **state) /* B13 */
+{
+	(void)state;
+	struct runner runners[RUNNERS];
+	race(runners, "move", "{\"machine\":\"first\",\"subject\":\"x\",\"to\":\"S%d\"}");
+	assert_int_equal(count_said(runners, "executed 200", ""), 1);
+	assert_int_equal(count_said(runners, "rejected 409", "NOT_ALLOWED"), RUNNERS - 1);
+	assert_int_equal(rows("ibid.machine_history"), 1);
+}
+
+static void of_moves_at_once_one_wins_and_the_others_are_judged_after_it(void **state) /* B13 */
+{
+	(void)state;
+	struct runner runners[RUNNERS];
+	bed_expect(ibid, "move", "k-1", MOVE("c-1", "OPEN"), "executed 200");
+	race(runners, "move", "{\"subject\":\"c-1\",\"to\":\"CLOSED\",\"attributes\":{\"reason\":%d}}");
+	assert_int_equal(count_said(runners, "executed 200", ""), 1);
+	assert_int_equal(count_said(runners, "rejected 409", "ALREADY_OTHERWISE"), RUNNERS - 1);
+	assert_int_equal(bed_number(&bed, "select version from ibid.machine_state"), 2);
+	assert_int_equal(rows("ibid.machine_history"), 2);
+}
+
+static void all_of_many_moves_at_once_are_kept_where_each_is_allowed(void **state) /* B13 */
+{
+	(void)state;
+	struct runner runners[RUNNERS];
+	bed_expect(ibid, "move", "k-1", MOVE("c-1", "OPEN"), "executed 200");
+	race(runners, "move", "{\"subject\":\"c-1\",\"to\":\"ASSIGNED\",\"attributes\":{\"to\":%d}}");
+	assert_int_equal(count_said(runners, "executed 200", ""), RUNNERS);
+	assert_int_equal(bed_number(&bed, "select version from ibid.machine_state"), RUNNERS + 1);
+	assert_int_equal(rows("ibid.machine_history"), RUNNERS + 1);
+}
+
+static void history_is_never_edited_even_by_the_owner(void **state) /* B13, I3 */
+{
+	(void)state;
+	bed_expect(ibid, "move", "k-1", MOVE("c-1", "OPEN"), "executed 200");
+	bed_refuses(&bed, "update ibid.machine_history set to_state = 'CLOSED'", "never");
+	bed_refuses(&bed, "delete from ibid.machine_history", "never");
+	if (bed.kind == BED_SQLITE)
+		bed_refuses(&bed,
+		            "insert or replace into ibid.machine_history select * from "
+		            "ibid.machine_history",
+		            "never");
+	else
+		bed_refuses(&bed, "truncate ibid.machine_history", "never");
+	assert_int_equal(rows("ibid.machine_history"), 1);
+}
+
+static void what_is_allowed_is_said_by_the_schema_only(void **state) /* B13 */
+{
+	(void)state;
+	struct ibid_result *result = bed_submit(ibid, "define", "k-1", "{}");
+	assert_int_equal(ibid_result_decision(result), IBID_DECISION_FAILED);
+	assert_non_null(strstr(ibid_result_text(result), "belongs to the schema"));
+	ibid_result_free(result);
+	result = bed_submit(ibid, "move", "k-2",
+	                    "{\"machine\":\"nobody\",\"subject\":\"x\",\"to\":\"OPEN\"}");
+	assert_int_equal(ibid_result_decision(result), IBID_DECISION_FAILED);
+	assert_non_null(strstr(ibid_result_text(result), "no machine nobody is defined"));
+	ibid_result_free(result);
+	result = bed_submit(ibid, "move", "k-3", MOVE_WITH("c-1", "OPEN", "[1]"));
+	assert_int_equal(ibid_result_decision(result), IBID_DECISION_FAILED);
+	assert_non_null(strstr(ibid_result_text(result), "JSON object"));
+	ibid_result_free(result);
+	assert_int_equal(rows("ibid.machine_state"), 0);
+	assert_int_equal(
+	    bed_number(&bed, "select count(*) from ibid.machine_move where machine = 'case'"), 8);
+}
+
+static void a_machine_that_is_none_stops_init(void **state) /* B13 */
+{
+	(void)state;
+	static const struct {
+		const char *arguments, *part;
+	} bad[] = {
+	    {"'', '[[\"\",\"A\"]]'", "1 to 255 bytes"},
+	    {"null, '[[\"\",\"A\"]]'", "1 to 255 bytes"},
+	    {"'m', '{}'", "JSON array"},
+	    {"'m', null", "JSON array"},
+	    {"'m', '[]'", "everything begins"},
+	    {"'m', '[[\"A\",\"B\"]]'", "everything begins"},
+	    {"'m', '[[\"\",\"\"]]'", "[from, to]"},
+	    {"'m', '[[\"\",\"A\",\"B\"]]'", "[from, to]"},
+	    {"'m', '[[\"\"]]'", "[from, to]"},
+	    {"'m', '[[\"\",1]]'", "[from, to]"},
+	};
+	struct bed other;
+	bed_open_empty(&other, FIXTURE);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct ibid_err err = {0};
+		char text[256];
+		bool sqlite = other.kind == BED_SQLITE;
+		snprintf(text, sizeof text, "select ibid%cdefine_machine(%s);\n", sqlite ? '_' : '.',
+		         bad[i].arguments);
+		bed_write(&other, sqlite ? "schema.sqlite.sql" : "schema.postgres.sql", text);
+		assert_int_equal(
+		    ibid_init(IBID_OPTIONS(.store = other.url, .contracts = other.contracts), &err),
+		    IBID_CONTRACT);
+		if (!strstr(err.text, bad[i].part))
+			fail_msg("%s: %s", text, err.text);
+	}
+	bed_close(&other);
+}
+
+/* ---- From a callback ------------------------------------------------------------------------ */
+
+/* Run a statement through the callback's handle; false with `error` when it was refused. */
+static bool by_hand(struct ibid_work *work, const char *name, const char *arguments,
+                    char error[256])
+{
+	char sql[512];
+	bool sqlite = ibid_work_sqlite(work) != NULL;
+	snprintf(sql, sizeof sql, "select ibid%c%s(%s)", sqlite ? '_' : '.', name, arguments);
+	if (sqlite) {
+		char *said = NULL;
+		bool ok = sqlite3_exec(ibid_work_sqlite(work), sql, NULL, NULL, &said) == SQLITE_OK;
+		snprintf(error, 256, "%s", said ? said : "");
+		sqlite3_free(said);
+		return ok;
+	}
+	PGresult *result = PQexec(ibid_work_postgres(work), sql);
+	bool ok = PQresultStatus(result) == PGRES_TUPLES_OK;
+	snprintf(error, 256, "%s %s", ok ? "" : PQresultErrorField(result, PG_DIAG_SQLSTATE),
+	         PQresultErrorMessage(result));
+	PQclear(result);
+	return ok;
+}
+
+static enum ibid_code use_handle(struct ibid_work *work, void *user)
+{
+	char error[256];
+	const char *external = user;
+	char link[128];
+	snprintf(link, sizeof link, "'sap', '4711', 'case', '%s'", external);
+	if (!by_hand(work, "link_reference", link, error))
+		return ibid_reject(work, "NOT_LINKED", 409, error);
+	assert_true(
+	    by_hand(work, "post",
+	            "null, '[{\"account\":\"a\",\"direction\":\"DEBIT\",\"amount\":1,\"currency\":"
+	            "\"EUR\"},{\"account\":\"b\",\"direction\":\"CREDIT\",\"amount\":1,"
+	            "\"currency\":\"EUR\"}]'",
+	            error));
+	assert_true(by_hand(work, "move", "'case', 'c-1', 'OPEN'", error));
+	return ibid_answer(work, 200, "{}");
+}
+
+static void a_callback_calls_them_through_its_handle(void **state) /* B13 B14 B17 */
+{
+	(void)state;
+	assert_int_equal(ibid_handle(ibid, "by-hand", use_handle, (void *)"c-1", NULL), IBID_OK);
+	bed_expect(ibid, "by-hand", "k-1", "{}", "executed 200");
+	assert_int_equal(rows("ibid.external_reference"), 1);
+	assert_int_equal(rows("ibid.journal_group"), 1);
+	assert_int_equal(rows("ibid.machine_history"), 1);
+	struct ibid *other = bed_ibid(&bed, NULL);
+	assert_int_equal(ibid_handle(other, "by-hand", use_handle, (void *)"c-2", NULL), IBID_OK);
+	struct ibid_result *result = bed_submit(other, "by-hand", "k-2", "{}");
+	assert_int_equal(ibid_result_decision(result), IBID_DECISION_REJECTED);
+	assert_non_null(strstr(ibid_result_text(result), "4711 of sap is case c-1 already"));
+	ibid_result_free(result);
+	ibid_close(other);
+	assert_int_equal(rows("ibid.journal_group"), 1);
+}
+
 int main(int argc, char **argv)
 {
 	bed_choose(argc, argv);
@@ -502,6 +796,19 @@ int main(int argc, char **argv)
 	    TEST(of_commands_that_post_one_source_at_once_one_appends),
 	    TEST(of_commands_that_post_one_source_differently_at_once_one_wins),
 	    TEST(posted_lines_are_never_edited_even_by_the_owner),
+	    TEST(a_subject_moves_as_its_machine_allows_and_each_move_is_kept),
+	    TEST(a_move_that_is_not_allowed_is_rejected_and_names_both_states),
+	    TEST(a_duplicate_is_already_there_only_if_its_attributes_match),
+	    TEST(a_move_to_the_same_state_is_one_where_the_machine_says_so),
+	    TEST(a_version_that_is_expected_must_be_the_one_before_the_move),
+	    TEST(subjects_and_tenants_are_apart),
+	    TEST(of_first_moves_at_once_one_wins_and_the_others_are_judged_after_it),
+	    TEST(of_moves_at_once_one_wins_and_the_others_are_judged_after_it),
+	    TEST(all_of_many_moves_at_once_are_kept_where_each_is_allowed),
+	    TEST(history_is_never_edited_even_by_the_owner),
+	    TEST(what_is_allowed_is_said_by_the_schema_only),
+	    TEST(a_machine_that_is_none_stops_init),
+	    TEST(a_callback_calls_them_through_its_handle),
 	};
 	return cmocka_run_group_tests_name("kinds", tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 /* decimal_cmp, decimal_add, decimal_sub, decimal_mul, decimal_sum. An SQLite result code. */
 int lite_functions_register(sqlite3 *db);
 
-/* ibid_emit, ibid_reject and those of work.h, for the command that runs on the connection
+/* ibid_emit, ibid_reject and those of work.h, most for the command that runs on the connection
  * (conn->tx). */
 int lite_functions_register_work(struct lite_conn *conn);
 

@@ -17,7 +17,9 @@
 	X(contract_put) X(decimal_column) X(event_key_put) X(event_list) X(event_list_by_command) \
 	X(event_put) X(evidence_list) X(evidence_put) X(fence_put) X(foreign_keys_get) \
 	X(journal_group_by_source) X(journal_group_count) X(journal_group_put) \
-	X(journal_line_list) X(journal_line_put) X(journal_mode_get) X(query_only_set) \
+	X(journal_line_list) X(journal_line_put) X(journal_mode_get) X(machine_history_put) \
+	X(machine_move_clear) X(machine_move_get) X(machine_move_put) X(machine_state_get) \
+	X(machine_state_put) X(query_only_set) \
 	X(quick_check) X(reference_by_external) X(reference_by_resource) X(reference_put) \
 	X(rollback) X(schema_exists) \
 	X(schema_file_get) X(schema_file_put) X(schema_put) X(schema_version) X(synchronous_get) \

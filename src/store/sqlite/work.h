@@ -19,7 +19,11 @@ typedef enum ibid_code lite_work_fn(struct lite_tx *tx, struct lite_work_args ar
                                     struct str *answer, struct ibid_err *err);
 
 lite_work_fn lite_post;                                                    /* journal.c */
+lite_work_fn lite_move;                                                    /* transition.c */
 lite_work_fn lite_link_reference, lite_find_reference, lite_find_external; /* reference.c */
+
+/* ibid_define_machine, for schema files: transition.c */
+void lite_define_machine(sqlite3_context *context, int count, sqlite3_value **values);
 
 /* NULL for anything that is not text or an integer. */
 const char *lite_work_text(sqlite3_value *value);

@@ -273,7 +273,8 @@ static void work_call(sqlite3_context *context, const char *name, lite_work_fn *
 	X(link_reference, 4, 4)                                                                        \
 	X(find_reference, 2, 2)                                                                        \
 	X(find_external, 2, 2)                                                                         \
-	X(post, 2, 4)
+	X(post, 2, 4)                                                                                  \
+	X(move, 3, 5)
 
 #define WORK_FUNCTION(name, least, most)                                                           \
 	static void name(sqlite3_context *context, int count, sqlite3_value **values)                  \
@@ -292,6 +293,7 @@ int lite_functions_register_work(struct lite_conn *conn)
 		void (*function)(sqlite3_context *, int, sqlite3_value **);
 	} rows[] = {{"ibid_reject", 3, 3, reject},
 	            {"ibid_emit", 4, 6, emit},
+	            {"ibid_define_machine", 2, 2, lite_define_machine},
 #define WORK_ROW(name, least, most) {"ibid_" #name, (least), (most), name},
 	            WORK_FUNCTIONS(WORK_ROW)
 #undef WORK_ROW
