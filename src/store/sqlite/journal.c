@@ -143,6 +143,7 @@ static int compare_lines(const void *a, const void *b)
 static struct line *sorted(struct posting *posting)
 {
 	struct line *lines = arena_array(&posting->tx->arena, posting->count, sizeof *lines);
+	assert(posting->lines && posting->count); /* an empty group was rejected */
 	if (lines) {
 		memcpy(lines, posting->lines, posting->count * sizeof *lines);
 		qsort(lines, posting->count, sizeof *lines, compare_lines);
