@@ -88,10 +88,12 @@ comment on function ibid.link_reference(text, text, text, text) is
 create function ibid.find_reference(source_system text, external_id text)
 returns jsonb language plpgsql as $$
 #variable_conflict use_column
+declare
+	of_tenant text := ibid.running_tenant('find_reference');
 begin
 	return (select jsonb_build_object('resource_type', r.resource_type, 'resource_id', r.resource_id)
 		from ibid.external_reference as r
-		where r.tenant = ibid.running_tenant('find_reference')
+		where r.tenant = of_tenant
 			and r.source_system = find_reference.source_system
 			and r.external_id = find_reference.external_id);
 end $$;
@@ -101,11 +103,13 @@ comment on function ibid.find_reference(text, text) is
 create function ibid.find_external(resource_type text, resource_id text)
 returns jsonb language plpgsql as $$
 #variable_conflict use_column
+declare
+	of_tenant text := ibid.running_tenant('find_external');
 begin
 	return (select coalesce(jsonb_agg(jsonb_build_object('source_system', r.source_system,
 			'external_id', r.external_id) order by r.source_system), '[]')
 		from ibid.external_reference as r
-		where r.tenant collate "POSIX" = ibid.running_tenant('find_external')
+		where r.tenant collate "POSIX" = of_tenant
 			and r.resource_type = find_external.resource_type
 			and r.resource_id = find_external.resource_id);
 end $$;
