@@ -353,6 +353,25 @@ static void a_posting_date_is_kept_and_compared_where_it_is_given(void **state) 
 	assert_int_equal(rows("ibid.journal_group"), 1);
 }
 
+/* PostgreSQL runs such a contract in one round trip. */
+static void a_group_is_posted_alike_where_no_body_is_kept(void **state) /* B14 */
+{
+	(void)state;
+	struct ibid_result *first = bed_submit(ibid, "post-brief", "k-1", POST("s", TEN_EUR));
+	struct ibid_result *again = bed_submit(ibid, "post-brief", "k-2", POST("s", TEN_EUR));
+	assert_string_equal(bed_say(again), "executed 201");
+	assert_string_equal(ibid_result_resource_id(again), ibid_result_resource_id(first));
+	ibid_result_free(again);
+	ibid_result_free(first);
+	bed_expect(ibid, "post-brief", "k-1", POST("s", TEN_EUR), "replayed executed 201");
+	expect_rejected("post-brief", "k-3", POST("s", TEN_EUR "," TEN_EUR), "SOURCE_POSTED", 409,
+	                "other lines");
+	expect_rejected("post-brief", "k-4", POST("t", LINE("a", "DEBIT", "1", "EUR")), "UNBALANCED",
+	                422, "the difference is 1");
+	assert_int_equal(rows("ibid.journal_group"), 1);
+	assert_int_equal(rows("attempt"), 2);
+}
+
 /* Numbers that are the same in every run. */
 static unsigned next_random(unsigned *seed)
 {
@@ -860,6 +879,7 @@ int main(int argc, char **argv)
 	    TEST(lines_that_are_none_are_rejected_with_their_number),
 	    TEST(a_source_is_posted_once_whatever_the_key),
 	    TEST(a_posting_date_is_kept_and_compared_where_it_is_given),
+	    TEST(a_group_is_posted_alike_where_no_body_is_kept),
 	    TEST(random_groups_balance_or_are_rejected_to_the_last_digit),
 	    TEST(of_commands_that_post_one_source_at_once_one_appends),
 	    TEST(of_commands_that_post_one_source_differently_at_once_one_wins),
