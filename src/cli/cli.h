@@ -62,6 +62,7 @@ int cmd_exception_show(const struct args *args);
 int cmd_exception_list(const struct args *args);
 int cmd_command_recover(const struct args *args);
 int cmd_retain(const struct args *args);
+int cmd_reference_show(const struct args *args);
 int cmd_doctor(const struct args *args);
 int cmd_version(const struct args *args);
 int cmd_help(const struct args *args);

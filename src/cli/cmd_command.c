@@ -2,7 +2,6 @@
 /* cmd_command.c -- look at commands: one with everything that belongs to it, or a list.
  *
  * A key is shown as it is: whoever may open the store may see it. */
-#include "base/instant.h"
 #include "cli/cli.h"
 #include "cli/output.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* common.c -- what several subcommands do in the same way: open, load, say who sends. */
+/* common.c -- what several subcommands do in the same way: open, load, say who sends and when. */
 #include "api/api.h"
+#include "base/instant.h"
 #include "cli/cli.h"
 #include "cli/output.h"
 

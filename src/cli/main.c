@@ -224,6 +224,22 @@ const struct cli_command cli_commands[] = {
             "60\n",
     },
     {
+        .name = "reference show",
+        .run = cmd_reference_show,
+        .takes = STORE | TENANT | BIT(OPT_SOURCE) | BIT(OPT_EXTERNAL) | BIT(OPT_TYPE) |
+                 BIT(OPT_ID) | JSON,
+        .needs = STORE | TENANT,
+        .operands = "",
+        .summary = "show which resource an external id means, or what a resource is called",
+        .details =
+            "From the outside by --source and --external, from the inside by --type and --id,\n"
+            "which shows one line for each system that knows the resource.",
+        .examples =
+            "  $ ibid reference show --store sqlite:pay.db --tenant acme --source sap \\\n"
+            "      --external 4711\n"
+            "  $ ibid reference show --store sqlite:pay.db --tenant acme --type case --id c-1\n",
+    },
+    {
         .name = "doctor",
         .run = cmd_doctor,
         .takes = STORE | CONTRACTS | JSON,

@@ -27,6 +27,10 @@
 	X(ACTOR, "actor", "ACTOR", NULL, "acting person or service (the operating-system user)")       \
 	X(RESOURCE, "resource", "RESOURCE", NULL,                                                      \
 	  "what it acts on, where the contract's scope says so")                                       \
+	X(SOURCE, "source", "SYSTEM", NULL, "the other system, as link_reference names it")            \
+	X(EXTERNAL, "external", "ID", NULL, "what the other system calls the resource")                \
+	X(TYPE, "type", "TYPE", NULL, "type of the resource")                                          \
+	X(ID, "id", "ID", NULL, "id of the resource")                                                  \
 	X(CORRELATION_ID, "correlation-id", "ID", NULL, "kept with the audit entry and the events")    \
 	X(CAUSATION_ID, "causation-id", "ID", NULL, "likewise: what caused this command")              \
 	X(FORMAT, "format", "FORMAT", NULL, "text, markdown or json (text)")                           \

@@ -499,6 +499,14 @@ static enum ibid_code fault_list_duplicates(struct store *store, struct arena *a
 	FAULTY_LIST(struct duplicate_seen_row, list_duplicates, arena, tenant, command_id, limit);
 }
 
+static enum ibid_code fault_list_references(struct store *store, struct arena *arena,
+                                            const struct reference_filter *filter,
+                                            struct reference_row **ret, size_t *ret_count,
+                                            struct ibid_err *err)
+{
+	FAULTY_LIST(struct reference_row, list_references, arena, filter);
+}
+
 static enum ibid_code fault_doctor(struct store *store, finding_fn *fn, void *user,
                                    struct ibid_err *err)
 {
@@ -582,6 +590,7 @@ static const struct store_ops fault_ops = {
     .list_evidence = fault_list_evidence,
     .get_exception = fault_get_exception,
     .list_exceptions = fault_list_exceptions,
+    .list_references = fault_list_references,
     .doctor = fault_doctor,
 };
 

@@ -209,6 +209,14 @@ struct retention_count {
 	int64_t commands, answers, evidence, duplicates, audit, events;
 };
 
+/* What another system calls a resource: (tenant, source system, external id) and the one resource
+ * it stands for. A resource has one id in each system that knows it. */
+struct reference_row {
+	const char *tenant, *source_system, *external_id, *resource_type, *resource_id;
+	struct uuid command_id; /* that linked them */
+	int64_t at_us;
+};
+
 struct contract_row {
 	const char *kind, *name;
 	int version;
@@ -324,6 +332,13 @@ struct exception_filter {
 	const char *subject_id;
 	const struct uuid *after; /* keyset page: items older than this id; NULL: from the newest */
 	size_t limit;
+};
+
+/* One side of references, the other NULL. */
+struct reference_filter {
+	const char *tenant;
+	const char *source_system, *external_id;
+	const char *resource_type, *resource_id;
 };
 
 enum finding_level { FINDING_OK, FINDING_WARN, FINDING_REFUSE };
@@ -515,6 +530,11 @@ struct store_ops {
 	enum ibid_code (*list_evidence)(struct store *, struct arena *, const char *tenant,
 	                                const struct uuid *command_id, struct evidence_row **ret,
 	                                size_t *ret_count, struct ibid_err *);
+
+	/* By external id: one at most. By resource: one for each system that knows it, by its name. */
+	enum ibid_code (*list_references)(struct store *, struct arena *,
+	                                  const struct reference_filter *, struct reference_row **ret,
+	                                  size_t *ret_count, struct ibid_err *);
 
 	/* IBID_NOT_FOUND when the tenant has no such item. */
 	enum ibid_code (*get_exception)(struct store *, struct arena *, const char *tenant,

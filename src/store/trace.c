@@ -347,6 +347,15 @@ static enum ibid_code trace_list_exceptions(struct store *store, struct arena *a
 	return TRACED(trace, list_exceptions, trace->inner, arena, filter, ret, ret_count, err);
 }
 
+static enum ibid_code trace_list_references(struct store *store, struct arena *arena,
+                                            const struct reference_filter *filter,
+                                            struct reference_row **ret, size_t *ret_count,
+                                            struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, list_references, trace->inner, arena, filter, ret, ret_count, err);
+}
+
 static enum ibid_code trace_doctor(struct store *store, finding_fn *fn, void *user,
                                    struct ibid_err *err)
 {
@@ -409,6 +418,7 @@ static const struct store_ops trace_ops = {
     .list_evidence = trace_list_evidence,
     .get_exception = trace_get_exception,
     .list_exceptions = trace_list_exceptions,
+    .list_references = trace_list_references,
     .doctor = trace_doctor,
 };
 

@@ -1192,6 +1192,33 @@ class StoreCases:
         for tenant, id in (("other", late), ("acme", str(uuid.UUID(int=1)))):
             self.refused(*args[:-1], tenant, id, says="tenant %s has no such exception" % tenant)
 
+    # ---- references
+
+    def test_a_reference_is_shown_from_either_side(self):  # B17
+        for kind, name in (("sqlite", "ibid_link_reference"), ("postgres", "ibid.link_reference")):
+            with open(self.path("contracts", "create-payment.%s.sql" % kind), encoding="utf-8") as handle:
+                text = handle.read()
+            at = text.rindex("select 201")
+            link = "select %s('bank', :from || '-17', 'account', :from);\n" % name
+            self.file("contracts/create-payment.%s.sql" % kind, text[:at] + link + text[at:])
+        self.init()
+        made = self.submit(PAYMENT, "--json").json
+        self.submit(PAYMENT, key="k-2")
+        show = ["reference", "show", "--store", self.store, "--tenant", "acme"]
+        for side in (["--source", "bank", "--external", "A-17"], ["--type", "account", "--id", "A"]):
+            row = self.ibid(*show, *side, "--json").json
+            self.assertEqual(("acme", "bank", "A-17", "account", "A", made["command_id"]),
+                             tuple(row[name] for name in ("tenant", "source_system", "external_id",
+                                                          "resource_type", "resource_id", "command_id")))
+            table = self.ibid(*show, *side).out.splitlines()
+            self.assertEqual(2, len(table))
+            self.assertRegex(table[1], r"^bank +A-17 +account +A +%s " % made["command_id"])
+        self.refused(*show, "--source", "bank", "--external", "A-18", says="A-18 of bank")
+        self.refused(*show, "--type", "account", "--id", "B", says="account B")
+        for side in ([], ["--source", "bank"], ["--type", "account"], ["--source", "bank", "--id", "A"],
+                     ["--source", "bank", "--external", "A-17", "--id", "A"]):
+            self.refused(*show, *side, code=2, says="--source and --external")
+
     # ---- doctor
 
     def test_doctor_is_content_with_a_good_store(self):

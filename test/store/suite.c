@@ -1588,6 +1588,64 @@ static void emit_for_a_found_row_uses_its_id(void **state)
 	assert_int_equal(events_count, 1);
 }
 
+static enum ibid_code link_one(struct bed *bed, unsigned n, const char *source,
+                               const char *external, const char *resource, struct outcome *ret)
+{
+	const char *values[V_COUNT];
+	char key[16];
+	set_values(bed, n, values);
+	values[V_STATE] = source;
+	values[V_REFERENCE] = external;
+	values[V_TYPE] = "case";
+	values[V_CUSTOMER] = resource;
+	snprintf(key, sizeof key, "link-%u", n);
+	script_of(bed, SUITE_LINK);
+	struct tx *tx = claim_free(bed, key, n);
+	enum ibid_code code = run(bed, tx, SUITE_LINK, values, ret);
+	if (code)
+		bed->ops->rollback(&tx);
+	else
+		code = end(bed, &tx);
+	return code;
+}
+
+static struct reference_row *references(struct bed *bed, struct reference_filter filter,
+                                        size_t expected)
+{
+	struct reference_row *rows = NULL;
+	size_t count = 0;
+	check(bed,
+	      bed->ops->list_references(bed->store, &bed->arena, &filter, &rows, &count, &bed->err));
+	assert_int_equal(count, expected);
+	return rows;
+}
+
+static void references_are_listed_from_either_side(void **state) /* B17 */
+{
+	struct bed *bed = bed_of(state);
+	struct outcome outcome;
+	struct uuid id = make_id(1);
+	check(bed, link_one(bed, 1, "sap", "4711", "c-1", &outcome));
+	check(bed, link_one(bed, 2, "crm", "17", "c-1", &outcome));
+	check(bed, link_one(bed, 3, "sap", "4712", "c-2", &outcome));
+	assert_int_equal(link_one(bed, 4, "sap", "4711", "c-2", &outcome), IBID_REJECTED);
+	assert_string_equal(outcome.reason, "REFERENCE_TAKEN");
+	assert_int_equal(outcome.status, 409);
+	const struct reference_row *rows = references(
+	    bed, (struct reference_filter){"acme", "sap", "4711", NULL, NULL}, 1);
+	assert_string_equal(rows->resource_type, "case");
+	assert_string_equal(rows->resource_id, "c-1");
+	assert_string_equal(rows->tenant, "acme");
+	assert_memory_equal(&rows->command_id, &id, sizeof id);
+	assert_int_equal(rows->at_us, now_us);
+	rows = references(bed, (struct reference_filter){"acme", NULL, NULL, "case", "c-1"}, 2);
+	assert_string_equal(rows[0].source_system, "crm");
+	assert_string_equal(rows[0].external_id, "17");
+	assert_string_equal(rows[1].source_system, "sap");
+	references(bed, (struct reference_filter){"other", "sap", "4711", NULL, NULL}, 0);
+	references(bed, (struct reference_filter){"acme", NULL, NULL, "order", "c-1"}, 0);
+}
+
 static void last_row_of_the_last_statement_answers(void **state)
 {
 	struct bed *bed = bed_of(state);
@@ -2474,6 +2532,7 @@ int suite_run(const char *name, const struct suite_backend *with)
 	    READY(emit_of_an_undeclared_type_fails),
 	    READY(emit_of_a_wrong_version_or_used_key_rejects),
 	    READY(emit_for_a_found_row_uses_its_id),
+	    READY(references_are_listed_from_either_side),
 	    READY(last_row_of_the_last_statement_answers),
 	    READY(answer_with_a_strange_column_or_without_status_fails),
 	    READY(find_script_returns_the_existing_document),

@@ -35,6 +35,8 @@ enum suite_sql {
 	SUITE_FAIL,
 	/* Emit ('payment', :reference, :type, :json, :version, :key), then answer 200. */
 	SUITE_EMIT,
+	/* link_reference(:state, :reference, :type, :customer), then answer 200. */
+	SUITE_LINK,
 	/* One row: 200 as status and as body an object of strings or nulls {"text", "integer",
 	 * "decimal", "boolean" (true or false), "date" (2026-11-15), "instant"
 	 * (2026-11-15T09:00:00.123456Z), "json" (its value, not a string), "uuid"}, each the parameter

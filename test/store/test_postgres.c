@@ -32,6 +32,8 @@ static const char *const sql[SUITE_SQL_COUNT] = {
         "select 201 as status;\n",
     [SUITE_EMIT] = "select ibid.emit('payment', :reference, :type, :json, :version, key => :key);\n"
                    "select 200 as status;\n",
+    [SUITE_LINK] = "select ibid.link_reference(:state, :reference, :type, :customer);\n"
+                   "select 200 as status;\n",
     [SUITE_ECHO] =
         "select 200 as status, jsonb_build_object('text', :text,\n"
         "	'integer', :integer::text, 'decimal', :decimal::text, 'boolean', :boolean::text,\n"

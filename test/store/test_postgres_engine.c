@@ -908,6 +908,15 @@ static void emit_and_reject_refuse_wrong_use(void **state)
 	assert_string_equal(state_of(link, "select ibid.reject('no spaces', 422, 'x')"), "IB003");
 	assert_string_equal(state_of(link, "select ibid.reject('A', 200, 'x')"), "IB003");
 	assert_string_equal(state_of(link, "select ibid.reject('A', 422, null)"), "IB001");
+	static const char *const outside[] = {
+	    "select ibid.link_reference('sap', '1', 'case', 'c')",
+	    "select ibid.find_reference('sap', '1')",
+	    "select ibid.find_external('case', 'c')",
+	    "select ibid.post('s', '[]')",
+	    "select ibid.move('m', 'x', 'A')",
+	};
+	for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
+		assert_string_equal(state_of(link, outside[i]), "IB003");
 	PQfinish(link);
 	store_close(store);
 }
@@ -997,6 +1006,14 @@ static void the_application_role_can_work_and_can_not_rewrite_history(void **sta
 	    "update ibid.duplicate_seen set actor = ''",
 	    "delete from ibid.duplicate_seen",
 	    "update ibid.contract set text = ''",
+	    "delete from ibid.external_reference",
+	    "update ibid.external_reference set resource_id = 'x'",
+	    "delete from ibid.journal_group",
+	    "update ibid.journal_line set amount = 2",
+	    "delete from ibid.machine_state",
+	    "update ibid.machine_state set subject_id = 'x'",
+	    "update ibid.machine_history set to_state = 'x'",
+	    "select ibid.define_machine('m', '[[\"\",\"B\"]]')",
 	    "insert into ibid.schema_version values (9, 'x')",
 	    "truncate ibid.event",
 	    "create table ibid.x (a int)",
@@ -1015,9 +1032,16 @@ static void the_application_role_can_work_and_can_not_rewrite_history(void **sta
 	struct store *store = fixture_store(fixture_url(user, fixture_port(), ""), 2, 1500);
 	int version;
 	assert_int_equal(store->ops->check_schema(store, &version, &err), IBID_OK);
+	assert_true(fixture_exec("select ibid.define_machine('m', '[[\"\",\"A\"],[\"A\",\"B\"]]')"));
 	struct tx *tx = must_claim(store, &arena, "k");
 	const char *emit = "select ibid.emit('payment', 'p', 'PaymentCreated', '{}'); "
 	                   "select ibid.emit('payment', 'p', 'PaymentCreated', '{}', key => 'e'); "
+	                   "select ibid.link_reference('sap', '1', 'case', 'c'); "
+	                   "select ibid.find_reference('sap', '1'), ibid.find_external('case', 'c'); "
+	                   "select ibid.post('s', '[{\"account\":\"a\",\"direction\":\"DEBIT\","
+	                   "\"amount\":1,\"currency\":\"EUR\"},{\"account\":\"b\",\"direction\":"
+	                   "\"CREDIT\",\"amount\":1,\"currency\":\"EUR\"}]'); "
+	                   "select ibid.move('m', 'x', 'A'); select ibid.move('m', 'x', 'B'); "
 	                   "select 200 as status";
 	if (run(store, &arena, tx, emit, &outcome, &err))
 		fail_msg("%s", err.text);

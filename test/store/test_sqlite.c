@@ -54,6 +54,8 @@ static const char *const sql[SUITE_SQL_COUNT] = {
                            "select 201 as status;\n",
     [SUITE_EMIT] = "select ibid_emit('payment', :reference, :type, :json, :version, :key);\n"
                    "select 200 as status;\n",
+    [SUITE_LINK] = "select ibid_link_reference(:state, :reference, :type, :customer);\n"
+                   "select 200 as status;\n",
     [SUITE_ECHO] = "select 200 as status, json_object('text', :text,\n"
                    "  'integer', cast(:integer as text), 'decimal', :decimal,\n"
                    "  'boolean', case :boolean when 1 then 'true' when 0 then 'false' end,\n"
@@ -750,6 +752,19 @@ static void scripts_can_not_end_the_transaction_or_touch_the_ledger(void **state
 	    "select ibid_emit('payment', '', 'PaymentCreated', '{}');",
 	    "select ibid_emit('payment', 'p', 'PaymentCreated', '{}', -1);",
 	    "select ibid_emit('payment', 'p', 'PaymentCreated', '{}', 0, '');",
+	    "select ibid_link_reference(cast(x'ff' as text), '1', 'case', 'c');",
+	    "select ibid_post('s', '[');",
+	    "select ibid_post('s', '[{\"account\":\"a\",\"account\":\"b\"}]');",
+	    "select ibid_post('s', '[]', '2026-02-30');",
+	    "select ibid_post('s', '[]', null, cast(x'ff' as text));",
+	    "select ibid_move('m', 'x', 'A', '{', 1);",
+	    "select ibid_move('m', 'x', 'A', null, '1');",
+	    "select ibid_move(null, 'x', 'A');",
+	    "select ibid_move('m', cast(x'ff' as text), 'A');",
+	    "select ibid_define_machine('m', '[[\"\",\"A\"]]');",
+	    "insert into ibid_machine_move values ('m', '', 'A');",
+	    "delete from ibid_journal_line;",
+	    "create view v as select ibid_post(null, '[]') as x; select * from v;",
 	};
 	struct arena arena = {0};
 	struct outcome outcome;

@@ -140,12 +140,12 @@ struct ibid *bed_ibid(const struct bed *bed, const struct api_seams *seams)
 	return ibid;
 }
 
-static int64_t sqlite_run(const struct bed *bed, char *sql)
+/* False when the database refused it: then `error` says why. */
+static bool sqlite_run(const struct bed *bed, char *sql, int64_t *number, char error[256])
 {
 	sqlite3 *db;
 	sqlite3_stmt *statement = NULL;
 	const char *tail = sql;
-	int64_t number = 0;
 	int rc = SQLITE_DONE;
 	for (char *at; (at = strstr(sql, "ibid."));)
 		at[4] = '_';
@@ -155,39 +155,60 @@ static int64_t sqlite_run(const struct bed *bed, char *sql)
 		rc = sqlite3_prepare_v2(db, tail, -1, &statement, &tail);
 		if (rc == SQLITE_OK && statement) {
 			while ((rc = sqlite3_step(statement)) == SQLITE_ROW)
-				number = sqlite3_column_int64(statement, 0);
+				*number = sqlite3_column_int64(statement, 0);
 		} else if (rc == SQLITE_OK) {
 			rc = SQLITE_DONE;
 		}
 		sqlite3_finalize(statement);
 	}
 	if (rc != SQLITE_DONE)
-		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+		snprintf(error, 256, "%s", sqlite3_errmsg(db));
 	sqlite3_close(db);
-	return number;
+	return rc == SQLITE_DONE;
 }
 
-static int64_t postgres_run(const struct bed *bed, const char *sql)
+static bool postgres_run(const struct bed *bed, const char *sql, int64_t *number, char error[256])
 {
 	PGconn *conn = PQconnectdb(bed->url);
 	PGresult *result = PQexec(conn, sql);
-	int64_t number = 0;
+	bool ok = PQresultStatus(result) == PGRES_COMMAND_OK;
 	if (PQresultStatus(result) == PGRES_TUPLES_OK) {
+		ok = true;
 		if (PQntuples(result) > 0)
-			number = atoll(PQgetvalue(result, 0, 0));
-	} else if (PQresultStatus(result) != PGRES_COMMAND_OK) {
-		fail_msg("%s: %s", sql, PQerrorMessage(conn));
+			*number = atoll(PQgetvalue(result, 0, 0));
+	} else if (!ok) {
+		snprintf(error, 256, "%s", PQerrorMessage(conn));
 	}
 	PQclear(result);
 	PQfinish(conn);
-	return number;
+	return ok;
+}
+
+static bool run_text(const struct bed *bed, char *sql, int64_t *number, char error[256])
+{
+	return bed->kind == BED_SQLITE ? sqlite_run(bed, sql, number, error)
+	                               : postgres_run(bed, sql, number, error);
 }
 
 static int64_t run(const struct bed *bed, const char *format, va_list args)
 {
-	char sql[4096];
+	char sql[4096], error[256];
+	int64_t number = 0;
 	vsnprintf(sql, sizeof sql, format, args);
-	return bed->kind == BED_SQLITE ? sqlite_run(bed, sql) : postgres_run(bed, sql);
+	if (!run_text(bed, sql, &number, error))
+		fail_msg("%s: %s", sql, error);
+	return number;
+}
+
+void bed_refuses(const struct bed *bed, const char *statement, const char *part)
+{
+	char sql[4096], error[256];
+	int64_t number = 0;
+	snprintf(sql, sizeof sql, "%s", statement);
+	if (run_text(bed, sql, &number, error))
+		fail_msg("not refused: %s", sql);
+	if (!strstr(error, part))
+		fail_msg("%s: %s", sql, error);
 }
 
 void bed_exec(const struct bed *bed, const char *format, ...)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* look.c -- read commands, events, audit entries, evidence and human work. Columns are in the order
+/* look.c -- read commands, events, audit entries, evidence, duplicates, exceptions and references.
+ * Columns are in the order
  * in which the .sql files name them. */
 #include "store/postgres/postgres.h"
 
@@ -184,6 +185,19 @@ static void read_duplicate_seen(struct arena *arena, const PGresult *result, int
 	};
 }
 
+static void read_reference(struct arena *arena, const PGresult *result, int row, void *ret)
+{
+	*(struct reference_row *)ret = (struct reference_row){
+	    .tenant = pg_cell_text(arena, result, row, 0),
+	    .source_system = pg_cell_text(arena, result, row, 1),
+	    .external_id = pg_cell_text(arena, result, row, 2),
+	    .resource_type = pg_cell_text(arena, result, row, 3),
+	    .resource_id = pg_cell_text(arena, result, row, 4),
+	    .command_id = pg_cell_uuid(result, row, 5),
+	    .at_us = pg_cell_int(result, row, 6),
+	};
+}
+
 static void read_command(struct arena *arena, const PGresult *result, int row, void *ret)
 {
 	pg_read_command(arena, result, row, ret);
@@ -204,6 +218,7 @@ static const struct reader exception_reader = {read_exception, sizeof(struct exc
 static const struct reader duplicate_reader = {read_duplicate, sizeof(struct duplicate_row)};
 static const struct reader duplicate_seen_reader = {read_duplicate_seen,
                                                     sizeof(struct duplicate_seen_row)};
+static const struct reader reference_reader = {read_reference, sizeof(struct reference_row)};
 
 /* Run one statement; NULL and a code on failure. */
 static enum ibid_code list(struct store *base, struct arena *arena, struct pg_call call,
@@ -379,4 +394,15 @@ enum ibid_code pg_list_duplicates(struct store *store, struct arena *arena, cons
 	const char *values[] = {tenant, pg_uuid(arena, command_id), limit_text(arena, limit)};
 	return list(store, arena, PG_CALL(DUPLICATE_SEEN_LIST, .values = values),
 	            &duplicate_seen_reader, (void **)ret, ret_count, err);
+}
+
+enum ibid_code pg_list_references(struct store *store, struct arena *arena,
+                                  const struct reference_filter *filter, struct reference_row **ret,
+                                  size_t *ret_count, struct ibid_err *err)
+{
+	const char *external[] = {filter->tenant, filter->source_system, filter->external_id};
+	const char *resource[] = {filter->tenant, filter->resource_type, filter->resource_id};
+	struct pg_call call = filter->external_id ? PG_CALL(REFERENCE_BY_EXTERNAL, .values = external)
+	                                          : PG_CALL(REFERENCE_BY_RESOURCE, .values = resource);
+	return list(store, arena, call, &reference_reader, (void **)ret, ret_count, err);
 }

@@ -53,6 +53,7 @@ static const struct store_ops postgres_ops = {
     .list_evidence = pg_list_evidence,
     .get_exception = pg_get_exception,
     .list_exceptions = pg_list_exceptions,
+    .list_references = pg_list_references,
     .doctor = pg_doctor,
 };
 

@@ -59,6 +59,8 @@
 	X(RETAIN_MAKE, retain_make, 2)                                                                 \
 	X(RETAIN_DROP, retain_drop, 4)                                                                 \
 	X(RETAIN_KNOWN, retain_known, 1)                                                               \
+	X(REFERENCE_BY_EXTERNAL, reference_by_external, 3)                                             \
+	X(REFERENCE_BY_RESOURCE, reference_by_resource, 3)                                             \
 	X(CONTRACT_PUT, contract_put, 6)                                                               \
 	X(CONTRACT_GET, contract_get, 3)                                                               \
 	X(DECIMAL_COLUMN, decimal_column, 1)                                                           \
@@ -382,6 +384,10 @@ enum ibid_code pg_list_exceptions(struct store *store, struct arena *arena,
 /* stage.c */
 enum ibid_code pg_renew_lease(struct store *store, const char *tenant, const struct uuid *id,
                               int64_t token, int64_t lease_us, struct ibid_err *err);
+
+enum ibid_code pg_list_references(struct store *store, struct arena *arena,
+                                  const struct reference_filter *filter, struct reference_row **ret,
+                                  size_t *ret_count, struct ibid_err *err);
 
 /* schema.c */
 enum ibid_code pg_migrate(struct store *store, int *ret_from, int *ret_to, struct ibid_err *err);

@@ -233,6 +233,11 @@ enum ibid_code lite_retain_commands(struct store *, struct arena *, const struct
 enum ibid_code lite_retain_history(struct store *, const struct retention *,
                                    struct retention_count *ret, bool *ret_more, struct ibid_err *);
 
+/* reference.c */
+enum ibid_code lite_list_references(struct store *, struct arena *, const struct reference_filter *,
+                                    struct reference_row **ret, size_t *ret_count,
+                                    struct ibid_err *);
+
 /* doctor.c */
 /* The network file system that statfs calls `magic`; NULL: none that is known. */
 const char *lite_network_name(uint64_t magic);

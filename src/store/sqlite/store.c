@@ -56,6 +56,7 @@ static const struct store_ops ops = {
     .list_evidence = lite_list_evidence,
     .get_exception = lite_get_exception,
     .list_exceptions = lite_list_exceptions,
+    .list_references = lite_list_references,
     .doctor = lite_doctor,
 };
 

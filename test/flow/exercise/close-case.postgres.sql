@@ -1,0 +1,1 @@
+select 200 as status, ibid.move('case', :case, 'CLOSED', jsonb_build_object('reason', :reason)) as body;

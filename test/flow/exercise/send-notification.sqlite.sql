@@ -1,0 +1,2 @@
+select ibid_emit('notification', :case, 'NotificationRequested', json_object('purpose', :purpose), null, :case || ' ' || :purpose);
+select 202 as status;

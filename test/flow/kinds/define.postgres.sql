@@ -1,0 +1,2 @@
+select ibid.define_machine('case', '[["", "ANYTHING"]]');
+select 200 as status;

@@ -1,0 +1,2 @@
+insert into attempt (key) values (:key);
+select 200 as status, ibid_move(coalesce(:machine, 'case'), :subject, :to, :attributes, :expected) as body;
