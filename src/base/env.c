@@ -33,12 +33,17 @@ static void system_sleep(struct env *env, int64_t us)
 		;
 }
 
+enum { ENTROPY_BYTES_MAX = 256 }; /* of one call */
+
 static void system_random(struct env *env, void *ret, size_t size)
 {
 	(void)env;
-	/* Without randomness ids would repeat, and a repeated id is a lost command. */
-	if (getentropy(ret, size) != 0)
-		abort();
+	for (size_t done = 0; done < size;) {
+		size_t part = size - done < ENTROPY_BYTES_MAX ? size - done : ENTROPY_BYTES_MAX;
+		if (getentropy((char *)ret + done, part))
+			abort(); /* without randomness ids would repeat, and a repeated id is a lost command */
+		done += part;
+	}
 }
 
 struct env *env_system(void)

@@ -36,7 +36,8 @@ static const struct {
     {"57P02", IBID_UNAVAILABLE}, {"57P03", IBID_UNAVAILABLE}, {"57P05", IBID_UNAVAILABLE},
     {"58030", IBID_IO},          {"IB001", IBID_REJECTED},    {"IB002", IBID_MISUSE},
     {"IB003", IBID_FAILED},      {"IB004", IBID_REJECTED},    {"IB005", IBID_REJECTED},
-    {"IB006", IBID_RETRY},       {"XX001", IBID_IO}, /* corrupted */
+    {"IB006", IBID_RETRY},       {"IB010", IBID_INVALID},     {"IB011", IBID_MISUSE},
+    {"XX001", IBID_IO}, /* corrupted */
     {"XX002", IBID_IO},
 };
 

@@ -219,6 +219,10 @@ declare
 begin
 	perform ibid.demand_tenant(command_begin.tenant);
 	contract := ibid.contract_of(command_begin.operation, null);
+	if contract -> 'staged' is not null then
+		raise exception 'operation % is staged: it is run by a program that calls ibid_stage',
+			command_begin.operation using errcode = 'IB010';
+	end if;
 	own_scope := ibid.scope_of(contract, command_begin.client, command_begin.actor, command_begin.resource);
 	own_key := ibid.key_of(contract, command_begin.tenant, command_begin.key, command_begin.payload);
 	print := ibid.fingerprint(contract, command_begin.tenant, command_begin.client, command_begin.actor,

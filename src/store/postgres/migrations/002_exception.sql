@@ -41,15 +41,3 @@ create unique index exception_open_key
 	on ibid.exception (tenant collate "POSIX", queue, subject_type, subject_id) where state = 'OPEN';
 comment on table ibid.exception is
 	'human work: whatever stopped, why, whose it is and what may be done; never deleted by itself (I8)';
-
-do $$ begin
-	if to_regrole('ibid_app') is not null then
-		grant select, insert on ibid.exception to ibid_app;
-	end if;
-	if to_regrole('ibid_operator') is not null then
-		grant select on ibid.exception to ibid_operator;
-	end if;
-	if to_regrole('ibid_migrator') is not null then
-		grant select, insert on ibid.exception to ibid_migrator;
-	end if;
-end $$;

@@ -190,15 +190,3 @@ begin
 end $$;
 comment on function ibid.post(text, jsonb, date, text) is
 	'appends a balanced group of journal lines once per source operation (null: the command); returns its id';
-
-do $$ begin
-	if to_regrole('ibid_app') is not null then
-		grant select, insert on ibid.journal_group, ibid.journal_line to ibid_app;
-	end if;
-	if to_regrole('ibid_operator') is not null then
-		grant select on ibid.journal_group, ibid.journal_line to ibid_operator;
-	end if;
-	if to_regrole('ibid_migrator') is not null then
-		grant select, insert on ibid.journal_group, ibid.journal_line to ibid_migrator;
-	end if;
-end $$;

@@ -115,15 +115,3 @@ begin
 end $$;
 comment on function ibid.find_external(text, text) is
 	'what other systems call a resource: an array of {"source_system", "external_id"}';
-
-do $$ begin
-	if to_regrole('ibid_app') is not null then
-		grant select, insert on ibid.external_reference to ibid_app;
-	end if;
-	if to_regrole('ibid_operator') is not null then
-		grant select on ibid.external_reference to ibid_operator;
-	end if;
-	if to_regrole('ibid_migrator') is not null then
-		grant select, insert on ibid.external_reference to ibid_migrator;
-	end if;
-end $$;

@@ -184,18 +184,3 @@ comment on function ibid.drop_partition(timestamptz, bigint, timestamptz, boolea
 
 select ibid.make_partitions(3);
 
--- ---- Privileges ---------------------------------------------------------------------------------
-
-do $$ begin
-	if to_regrole('ibid_app') is not null then
-		grant update (id) on ibid.command to ibid_app;
-		grant select, insert, update on ibid.duplicate to ibid_app;
-		grant select, insert on ibid.duplicate_seen to ibid_app;
-	end if;
-	if to_regrole('ibid_operator') is not null then
-		grant select on ibid.duplicate, ibid.duplicate_seen to ibid_operator;
-	end if;
-	if to_regrole('ibid_migrator') is not null then
-		grant select, insert on ibid.duplicate, ibid.duplicate_seen to ibid_migrator;
-	end if;
-end $$;

@@ -5,9 +5,3 @@ alter table ibid.command
 	add column lease_until timestamptz; -- null: no end, which is locked and not free
 -- Few rows: only what is in progress. Not by tenant, because recovery asks for all of them.
 create index command_lease on ibid.command (lease_until) where state = 'IN_PROGRESS';
-
-do $$ begin
-	if to_regrole('ibid_app') is not null then
-		grant update (lease_token, lease_until) on ibid.command to ibid_app;
-	end if;
-end $$;

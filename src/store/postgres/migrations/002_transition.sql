@@ -156,18 +156,3 @@ begin
 end $$;
 comment on function ibid.move(text, text, text, jsonb, bigint) is
 	'moves a subject to a state if the machine allows it; {"moved", "from", "state", "version"}';
-
-do $$ begin
-	if to_regrole('ibid_app') is not null then
-		grant select on ibid.machine_move to ibid_app;
-		grant select, insert on ibid.machine_state, ibid.machine_history to ibid_app;
-		grant update (state, version, attributes, command_id, at) on ibid.machine_state to ibid_app;
-	end if;
-	if to_regrole('ibid_operator') is not null then
-		grant select on ibid.machine_move, ibid.machine_state, ibid.machine_history to ibid_operator;
-	end if;
-	if to_regrole('ibid_migrator') is not null then
-		grant select, insert, delete on ibid.machine_move to ibid_migrator;
-		grant select, insert on ibid.machine_state, ibid.machine_history to ibid_migrator;
-	end if;
-end $$;

@@ -90,22 +90,21 @@ begin
 			execute format('grant insert on %s to ibid_service', root.name);
 			execute format('create policy services on %s to ibid_service using (true) with check (true)',
 				root.name);
-			if root.relname not in ('event', 'audit', 'answer', 'command', 'aggregate', 'evidence') then
-				execute format('grant update on %s to ibid_service', root.name);
-			end if;
 		end if;
 	end loop;
-	if service then -- never an identity or an id; what is evidence is never edited (I3)
+	if service then -- never an identity; what is evidence is never edited (I3)
 		grant update (id, state, scheme, contract_version, fingerprint, linked, status, resource_type,
-			resource_id, reason, text, audit_id, attempts, client, actor, created_at, finished_at, expires_at)
-			on ibid.command to ibid_service;
+			resource_id, reason, text, audit_id, attempts, client, actor, created_at, finished_at, expires_at,
+			lease_token, lease_until) on ibid.command to ibid_service;
 		grant update (version) on ibid.aggregate to ibid_service;
 		grant update (last_at, count) on ibid.evidence to ibid_service;
+		grant update (first_at, last_at, count, unlisted) on ibid.duplicate to ibid_service;
+		grant update (state, version, attributes, command_id, at) on ibid.machine_state to ibid_service;
 	end if;
 	if to_regrole('ibid_migrator') is not null then
 		grant execute on all functions in schema ibid to ibid_migrator;
 		grant select, insert on all tables in schema ibid to ibid_migrator;
-		grant delete on ibid.tenant_role to ibid_migrator;
+		grant delete on ibid.tenant_role, ibid.machine_move to ibid_migrator;
 		for root in select c.oid::regclass as name from pg_class as c
 			where c.relnamespace = 'ibid'::regnamespace and c.relrowsecurity loop
 			execute format('create policy migrators on %s to ibid_migrator using (true) with check (true)',
