@@ -104,22 +104,28 @@ create function ibid.first_id(at timestamptz) returns uuid language sql stable a
 $$;
 comment on function ibid.first_id(timestamptz) is 'no UUIDv7 of that time or later is smaller';
 
--- Partitions for the months to come. Never for the current one: its rows are in the default partition. Nor
--- can one be made where a clock that is ahead has put rows there already; those stay in the default one.
+-- Partitions for the months to come, and for the current one while the default partition is empty: an INSERT
+-- into the default one pays for a check that no other partition should have had the row. None can be made
+-- where rows are in the default partition already, put there before or by a clock that is ahead; they stay.
 -- Whoever waits for the lock keeps writers waiting, so nobody waits long; the next run tries again.
 create function ibid.make_partitions(months int, at timestamptz default now()) returns int
 language plpgsql set lock_timeout = '3s' as $$
 declare
 	month timestamptz;
 	part text;
+	used boolean;
 	made int := 0;
 begin
 	perform pg_advisory_xact_lock(hashtextextended('ibid.make_partitions', 0));
-	for i in 1 .. months loop
+	for i in 0 .. months loop
 		month := (date_trunc('month', at at time zone 'UTC') + i * interval '1 month') at time zone 'UTC';
 		for part in select unnest(array['answer', 'event', 'audit']) loop
 			continue when to_regclass(format('ibid.%s_%s', part, to_char(month at time zone 'UTC', 'YYYYMM')))
 				is not null;
+			if i = 0 then
+				execute format('select exists (select from ibid.%I)', part || '_default') into used;
+				continue when used;
+			end if;
 			begin
 				execute format('create table ibid.%I partition of ibid.%I for values from (%L) to (%L)',
 					part || '_' || to_char(month at time zone 'UTC', 'YYYYMM'), part, ibid.first_id(month),
@@ -138,7 +144,7 @@ begin
 	end loop;
 	return made;
 end $$;
-comment on function ibid.make_partitions(int, timestamptz) is 'makes the partitions of the next months';
+comment on function ibid.make_partitions(int, timestamptz) is 'makes the partitions of this month and the next';
 
 -- Drops one partition that nobody needs, or only counts all of them: audit entries after the audit period,
 -- events that were to go, answers that are all deleted. A month is dropped as a whole or not at all.
