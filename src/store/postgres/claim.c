@@ -40,7 +40,10 @@ const char *pg_join(struct arena *arena, const char *const *names, size_t count)
 
 /* ---- Claim ---------------------------------------------------------------------------------- */
 
-enum { CALL_BEGIN, CALL_LOCK, CALL_FIND, CALL_COUNT };
+/* Whoever holds a lease waits for the lock: twins that only look at the row hold it for a moment
+ * each, and a crowd of them would keep it from whoever only tries. */
+enum { CALL_BEGIN, CALL_WAIT, CALL_WAIT_LOCK, CALL_LOCK, CALL_FIND, CALL_COUNT };
+enum { CALL_BEGIN_NOW = CALL_WAIT_LOCK }; /* the first one of a claim that does not wait */
 
 static enum ibid_code claimed(struct pg_store *store, struct arena *arena, struct pg_conn *conn,
                               const struct pg_call *calls, const struct work_context *context,
@@ -97,16 +100,24 @@ enum ibid_code pg_claim(struct store *base, struct arena *arena, const struct id
 	const char *find[] = {identity->tenant, identity->operation, identity->scope, identity->key,
 	                      context->runs_again ? pg_time(arena, context->now_us) : NULL};
 	struct pg_call calls[CALL_COUNT] = {
-	    [CALL_BEGIN] = PG_CALL(BEGIN),
+	    [CALL_BEGIN_NOW] = PG_CALL(BEGIN),
 	    [CALL_LOCK] = PG_CALL(CLAIM_LOCK, .values = lock),
 	    [CALL_FIND] = PG_CALL(CLAIM_FIND, .values = find),
 	};
+	const char *wait[] = {pg_int(arena, store->busy_ms)};
+	size_t first = CALL_BEGIN_NOW;
+	if (context->holds_lease) {
+		calls[CALL_BEGIN] = PG_CALL(BEGIN);
+		calls[CALL_WAIT] = PG_CALL(RESOLVE_WAIT, .values = wait);
+		calls[CALL_WAIT_LOCK] = PG_CALL(RESOLVE_LOCK, .values = lock);
+		first = CALL_BEGIN;
+	}
 	if (arena->failed)
 		return err_set(err, IBID_NOMEM, "out of memory");
-	enum ibid_code code = pg_pool_trip(store, calls, CALL_COUNT, &conn, err);
+	enum ibid_code code = pg_pool_trip(store, calls + first, CALL_COUNT - first, &conn, err);
 	if (code == IBID_OK)
 		code = claimed(store, arena, conn, calls, context, ret, err);
-	pg_release(calls, CALL_COUNT);
+	pg_release(calls + first, CALL_COUNT - first);
 	return code;
 }
 
