@@ -1854,12 +1854,12 @@ static void retention_empties_expired_rows_and_deletes_them_after_the_audit_peri
 	assert_int_equal(count.tombstones, 6);
 	assert_int_equal(count.answers, 5);
 	assert_int_equal(count.commands, 0);
-	struct command_row stub = completed("k-1", 1);
+	struct command_row emptied = completed("k-1", 1);
 	struct claim got = claim(bed, "k-1", 9);
-	stub.body = NULL;
-	stub.body_size = 0;
-	stub.audit_id = got.row.audit_id;
-	assert_row(&got.row, &stub); /* all else is there */
+	emptied.body = NULL;
+	emptied.body_size = 0;
+	emptied.audit_id = got.row.audit_id;
+	assert_row(&got.row, &emptied); /* all else is there */
 	assert_non_null(claim(bed, "young", 9).row.body);
 
 	count = retain(bed, (struct retention){.now_us = now_us + 5000005});
