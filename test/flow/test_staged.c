@@ -664,6 +664,7 @@ struct fault_at {
 	enum fault_kind kind;
 	unsigned n;
 	struct store *store;
+	struct ibid_staged *held; /* by the parent: what is reachable is no leak of the child's */
 };
 
 static struct store *wrap_fault(void *user, struct store *store)
@@ -699,8 +700,8 @@ static void a_recovery_killed_at_any_verb_is_repeated_and_ends_it_once(void **st
 		char key[32];
 		snprintf(key, sizeof key, "k-%u", n);
 		struct ibid_staged *staged = stage(ibid, "charge", key);
-		struct fault_at at = {.kind = n % 2 ? FAULT_KILL_BEFORE : FAULT_KILL_AFTER,
-		                      .n = opening + n};
+		struct fault_at at = {
+		    .kind = n % 2 ? FAULT_KILL_BEFORE : FAULT_KILL_AFTER, .n = opening + n, .held = staged};
 		add_charge(id_of(staged), "done");
 		end_leases();
 		dead = killed(recover_with_fault, &at);
