@@ -110,6 +110,7 @@ struct ibid_options {
 	void *log_user;
 	unsigned connections; /* PostgreSQL connections at most; 0: 16 */
 	unsigned busy_ms;     /* how long to wait for locks and connections; 0: 5000 */
+	unsigned queue;       /* commands that may wait to share a commit; 0: 4096 */
 };
 #define IBID_OPTIONS(...) (&(struct ibid_options){.size = sizeof(struct ibid_options), __VA_ARGS__})
 

@@ -80,8 +80,8 @@ enum ibid_code api_open(const struct ibid_options *given, const struct api_seams
 	}
 	if (seams && seams->wrap)
 		store = seams->wrap(seams->user, store);
-	code = ledger_open(store, contracts, env, store_options.log, options.busy_ms, &ibid->ledger,
-	                   err);
+	code = ledger_open(store, contracts, env, store_options.log, options.busy_ms, options.queue,
+	                   &ibid->ledger, err);
 	if (code)
 		free(ibid);
 	else

@@ -78,7 +78,7 @@ enum ibid_code api_init(const struct ibid_options *given, const struct api_seams
 		/* Opening reads every script: what is wrong with one shows now, not at the first command.
 		 */
 		code = ledger_open(store, contracts, store_options.env, store_options.log, options.busy_ms,
-		                   &ledger, err);
+		                   options.queue, &ledger, err);
 		store = NULL;
 		contracts = NULL;
 		ledger_close(ledger);

@@ -23,10 +23,6 @@ extern const struct member_type type_key_from, type_fields, type_defaults, type_
 void command_check_rules(struct reading *reading, const struct contract *contract,
                          const struct node *root);
 
-/* The field with this pointer, NULL when it is not declared. */
-const struct contract_field *contract_field_at(const struct contract *contract,
-                                               const char *pointer);
-
 /* The forms below `fields`, `unique` and `staged`, for the reference. */
 extern const struct form field_form, unique_form, staged_form;
 

@@ -198,6 +198,9 @@ struct str;
 void contract_reference(struct str *out);
 
 /* Names for tables and messages. */
+/* The field with this pointer, NULL when it is not declared. */
+const struct contract_field *contract_field_at(const struct contract *contract,
+                                               const char *pointer);
 const char *contract_strategy_name(enum contract_strategy strategy);
 const char *field_type_name(enum field_type type);
 

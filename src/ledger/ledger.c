@@ -6,6 +6,7 @@
 #include "ledger/ledger.h"
 
 #include "ledger/duplicates.h"
+#include "ledger/group.h"
 #include "ledger/params.h"
 
 #include <stdlib.h>
@@ -140,8 +141,8 @@ static void operation_release(struct ledger *ledger, struct operation *operation
 }
 
 enum ibid_code ledger_open(struct store *store, struct contracts *contracts, struct env *env,
-                           struct log log, unsigned busy_ms, struct ledger **ret,
-                           struct ibid_err *err)
+                           struct log log, unsigned busy_ms, unsigned queue_max,
+                           struct ledger **ret, struct ibid_err *err)
 {
 	enum ibid_code code = IBID_OK;
 	size_t count = contracts_count(contracts);
@@ -163,7 +164,8 @@ enum ibid_code ledger_open(struct store *store, struct contracts *contracts, str
 	                          .operations = operations};
 	pthread_mutex_init(&ledger->lock, NULL);
 	ledger->duplicates = duplicates_open(store, &ledger->log);
-	if (!ledger->duplicates)
+	ledger->group = group_new(store, queue_max);
+	if (!ledger->duplicates || !ledger->group)
 		code = err_set(err, IBID_NOMEM, "out of memory");
 	if (!code)
 		code = ledger_keep_contracts(store, contracts, env, err);
@@ -183,6 +185,7 @@ void ledger_close(struct ledger *ledger)
 	if (!ledger)
 		return;
 	duplicates_close(ledger->duplicates);
+	group_free(ledger->group);
 	for (size_t i = 0; i < ledger->operation_count; i++)
 		operation_release(ledger, &ledger->operations[i]);
 	free(ledger->operations);

@@ -31,6 +31,7 @@ struct ledger {
 	struct env *env;
 	struct log log;
 	struct duplicates *duplicates;
+	struct group *group;
 	int64_t resolve_us;           /* how long an unknown commit is asked about */
 	pid_t pid;                    /* connections do not survive a fork */
 	struct operation *operations; /* in the order of contracts_at */
@@ -40,10 +41,12 @@ struct ledger {
 };
 
 /* Take over `store` and `contracts` (also on failure), keep the contracts' versions in the store
- * and prepare the scripts. IBID_CONTRACT when a kept version differs from the file. */
+ * and prepare the scripts. `queue_max` as for group_new. IBID_CONTRACT when a kept version differs
+ * from the file. */
 IBID_CHECK enum ibid_code ledger_open(struct store *store, struct contracts *contracts,
                                       struct env *env, struct log log, unsigned busy_ms,
-                                      struct ledger **ret, struct ibid_err *err);
+                                      unsigned queue_max, struct ledger **ret,
+                                      struct ibid_err *err);
 void ledger_close(struct ledger *ledger); /* takes NULL */
 
 /* IBID_MISUSE in a process that did not open it. */

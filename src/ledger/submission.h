@@ -33,6 +33,7 @@ struct submission {
 	int64_t now_us; /* of the attempt */
 	bool waited;    /* for a twin, once */
 	int misses;     /* uniqueness was hit and nothing found */
+	bool alone;     /* it shared a transaction with others, and must not */
 	bool long_way;  /* the short way was tried, and is not for this one */
 
 	/* What the previous attempt ended in and this one has to record; IBID_OK: nothing. */

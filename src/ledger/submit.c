@@ -15,6 +15,7 @@
 #include "ledger/decide.h"
 #include "ledger/duplicates.h"
 #include "ledger/exception.h"
+#include "ledger/group.h"
 #include "ledger/params.h"
 #include "ledger/submission.h"
 #include "retry/retry.h"
@@ -946,17 +947,14 @@ static enum ibid_code express(struct submission *sub, const struct work_context 
 	return IBID_OK;
 }
 
-static enum ibid_code attempt(struct submission *sub, enum step *ret, struct ibid_err *err)
+static enum ibid_code attempt_alone(struct submission *sub, const struct work_context *context,
+                                    enum step *ret, struct ibid_err *err)
 {
 	struct store *store = sub->ledger->store;
 	struct claim claim = {0};
-	arena_release(&sub->attempt);
-	sub->anew = false;
-	sub->now_us = env_wall_us(sub->ledger->env);
-	struct work_context context = context_of(sub);
 	if (may_express(sub))
-		return express(sub, &context, ret, err);
-	enum ibid_code code = store->ops->claim(store, &sub->attempt, &sub->identity, &context, &claim,
+		return express(sub, context, ret, err);
+	enum ibid_code code = store->ops->claim(store, &sub->attempt, &sub->identity, context, &claim,
 	                                        err);
 	if (code == IBID_RETRY) {
 		*ret = STEP_COLLIDED;
@@ -967,6 +965,112 @@ static enum ibid_code attempt(struct submission *sub, enum step *ret, struct ibi
 	code = meet_claim(sub, &claim, ret, err);
 	store->ops->rollback(&claim.tx);
 	return code;
+}
+
+/* ---- With others ---------------------------------------------------------------------------- */
+
+struct shared {
+	struct group_member member; /* first */
+	struct submission *sub;
+};
+
+static bool complete_member(struct group_member *member)
+{
+	const struct submission *sub = ((struct shared *)member)->sub;
+	if (work_check_answer(member->arena, &member->outcome))
+		return false;
+	complete_row(&member->row, sub->contract, &member->outcome, false);
+	member->audit = audit_of(sub, &member->row, &member->outcome);
+	return true;
+}
+
+/* Where row locks have an order, only commands that say what they contend for. */
+static bool may_share(const struct submission *sub)
+{
+	return sub->errand == ERRAND_SUBMIT && sub->script && !sub->alone && !sub->long_way &&
+	       !sub->pending &&
+	       (sub->ledger->store->ops->one_writer || sub->contract->serialize_by.count);
+}
+
+static uint64_t contention_of(struct submission *sub, const struct ibid_work *work)
+{
+	const struct texts *by = &sub->contract->serialize_by;
+	const char **values = arena_array(&sub->attempt, by->count, sizeof *values);
+	for (size_t i = 0; values && i < by->count; i++) {
+		const struct contract_field *field = contract_field_at(sub->contract, by->items[i]);
+		values[i] = work->params.items[field - sub->contract->fields].text;
+	}
+	return group_contention(sub->identity.tenant, values, values ? by->count : 0);
+}
+
+static enum ibid_code meet_shared(struct submission *sub, struct shared *shared,
+                                  const struct group_place *place, enum step *ret,
+                                  struct ibid_err *err)
+{
+	struct group_member *member = &shared->member;
+	struct outcome outcome = {.text = place->err.text};
+	*ret = STEP_AGAIN;
+	if (member->done) {
+		struct command_row told = whole_answer(&member->row, &member->outcome);
+		tell(sub, &told);
+		*ret = STEP_DONE;
+	} else if (member->claim.kind != CLAIM_FREE) {
+		return meet_claim(sub, &member->claim, ret, err);
+	} else if (place->code == IBID_UNKNOWN) {
+		*err = place->err;
+		return resolve(sub, &member->row, true, ret, err);
+	} else if (place->code == IBID_MISUSE) {
+		postpone(sub, place->code, class_of(place->code), &outcome);
+	} else {
+		sub->alone = true;
+	}
+	return IBID_OK;
+}
+
+static enum ibid_code attempt_shared(struct submission *sub, const struct work_context *context,
+                                     enum step *ret, struct ibid_err *err)
+{
+	struct ibid_work work;
+	struct shared shared = {.sub = sub};
+	struct group_place place = {.member = &shared.member};
+	enum group_part part;
+	const char *why;
+	work_init(&work, sub, NULL, sub->id);
+	enum ibid_code code = fields_check(&sub->attempt, sub->contract, sub->payload, &work.params,
+	                                   &why, err);
+	if (code == IBID_REJECTED)
+		return attempt_alone(sub, context, ret, err);
+	if (code)
+		return code;
+	shared.member = (struct group_member){
+	    .context = context,
+	    .script = sub->script,
+	    .values = params_values(&work),
+	    .arena = &sub->attempt,
+	    .row = row_of(sub, NULL),
+	    .complete = complete_member,
+	};
+	place.contends = contention_of(sub, &work);
+	if (sub->attempt.failed)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	code = group_enter(sub->ledger->group, &place, &part, err);
+	if (code)
+		return code;
+	if (part == GROUP_SERVED)
+		return meet_shared(sub, &shared, &place, ret, err);
+	code = attempt_alone(sub, context, ret, err);
+	group_leave(&place);
+	return code;
+}
+
+static enum ibid_code attempt(struct submission *sub, enum step *ret, struct ibid_err *err)
+{
+	arena_release(&sub->attempt);
+	sub->anew = false;
+	sub->now_us = env_wall_us(sub->ledger->env);
+	struct work_context context = context_of(sub);
+	return may_share(sub) ? attempt_shared(sub, &context, ret, err)
+	                      : attempt_alone(sub, &context, ret, err);
 }
 
 /* Attempts until there is a decision. A collision pauses and counts; recording what an attempt

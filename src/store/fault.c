@@ -338,6 +338,22 @@ static enum ibid_code fault_express(struct store *store, struct arena *arena,
 	return code;
 }
 
+/* Likewise, for all members at once. */
+static enum ibid_code fault_run_group(struct store *store, struct group_member **members,
+                                      size_t count, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	enum act what = act(fault);
+	if (what == ACT_BEFORE)
+		return fault->kind == FAULT_UNKNOWN_BEFORE ? err_set(err, IBID_UNKNOWN, "injected fault")
+		                                           : unavailable(err);
+	enum ibid_code code = fault->inner->ops->run_group(fault->inner, members, count, err);
+	code = after(what, code, err);
+	for (size_t i = 0; what == ACT_AFTER && i < count; i++)
+		members[i]->done = false;
+	return what == ACT_AFTER ? err_set(err, IBID_UNKNOWN, "injected fault") : code;
+}
+
 static enum ibid_code fault_commit(struct tx **tx, struct arena *arena, struct outcome *ret,
                                    struct ibid_err *err)
 {
@@ -573,6 +589,7 @@ static const struct store_ops fault_ops = {
     .lend = fault_lend,
     .check_tx = fault_check_tx,
     .express = fault_express,
+    .run_group = fault_run_group,
     .commit = fault_commit,
     .rollback = fault_rollback,
     .renew_lease = fault_renew_lease,
@@ -601,6 +618,7 @@ struct store *store_fault_wrap(struct store *inner, enum fault_kind kind, unsign
 		abort(); /* used by tests only */
 	fault->ops = fault_ops;
 	fault->ops.name = inner->ops->name;
+	fault->ops.one_writer = inner->ops->one_writer;
 	if (!inner->ops->express)
 		fault->ops.express = NULL;
 	if (!inner->ops->check_tx)

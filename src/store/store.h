@@ -314,6 +314,27 @@ struct express {
 	bool keep_status, keep_resource;
 };
 
+enum { GROUP_MAX = 60 }; /* PostgreSQL keeps 64 subtransactions and locks at hand, not more */
+
+/* One of several commands that share a transaction. */
+struct group_member {
+	const struct work_context *context;
+	const struct script *script;
+	const char *const *values;
+	struct arena *arena; /* for what comes back */
+
+	/* The new row and its audit entry, whole but for what the script answers: `complete` looks at
+	 * `outcome` and adds that. False: it is not a plain success. */
+	struct command_row row;
+	struct audit_row audit;
+	bool (*complete)(struct group_member *);
+
+	/* Out. */
+	bool done;
+	struct claim claim; /* not done: see run_group */
+	struct outcome outcome;
+};
+
 struct command_filter {
 	const char *tenant;       /* NULL: all */
 	const char *operation;    /* NULL: all */
@@ -424,6 +445,17 @@ struct store_ops {
 	enum ibid_code (*express)(struct store *, struct arena *, const struct express *,
 	                          struct claim *ret, struct outcome *ret_outcome, bool *ret_done,
 	                          struct ibid_err *);
+
+	/* Claim, run and write up to GROUP_MAX commands with different identities, in this order, in
+	 * one transaction. Each member hears for itself: done, once the one commit is durable (I10); or
+	 * not, and then nothing of it remains and nobody else is touched by it: `claim` is CLAIM_FOUND
+	 * with a COMPLETED row, CLAIM_BUSY, or CLAIM_FREE: it must be run alone, because it did not
+	 * succeed here, which may be its neighbours' doing. A code that is returned is that of all who
+	 * are not told by their claim: nothing was done, or IBID_UNKNOWN, as for commit. Nobody waits
+	 * long for a row that others hold. */
+	enum ibid_code (*run_group)(struct store *, struct group_member **, size_t count,
+	                            struct ibid_err *);
+	bool one_writer; /* there is no order of row locks that members could get wrong */
 
 	/* After a commit of unknown outcome, or to wait for a twin: on a new connection to the primary,
 	 * wait at most `wait_us` for whoever holds the identity, then look (I7). Gives CLAIM_FREE (no

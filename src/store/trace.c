@@ -209,6 +209,13 @@ static enum ibid_code trace_express(struct store *store, struct arena *arena,
 	return TRACED(trace, express, trace->inner, arena, express, ret, ret_outcome, ret_done, err);
 }
 
+static enum ibid_code trace_run_group(struct store *store, struct group_member **members,
+                                      size_t count, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, run_group, trace->inner, members, count, err);
+}
+
 static enum ibid_code trace_commit(struct tx **tx, struct arena *arena, struct outcome *ret,
                                    struct ibid_err *err)
 {
@@ -401,6 +408,7 @@ static const struct store_ops trace_ops = {
     .lend = trace_lend,
     .check_tx = trace_check_tx,
     .express = trace_express,
+    .run_group = trace_run_group,
     .commit = trace_commit,
     .rollback = trace_rollback,
     .renew_lease = trace_renew_lease,
@@ -429,6 +437,7 @@ struct store *store_trace_wrap(struct store *inner, store_trace_fn *fn, void *us
 		abort(); /* used by tests and tools only */
 	trace->ops = trace_ops;
 	trace->ops.name = inner->ops->name;
+	trace->ops.one_writer = inner->ops->one_writer;
 	if (!inner->ops->express)
 		trace->ops.express = NULL;
 	if (!inner->ops->check_tx)

@@ -27,6 +27,7 @@ static const struct store_ops postgres_ops = {
     .make_script = pg_make_script,
     .free_script = pg_free_script,
     .express = pg_express,
+    .run_group = pg_run_group,
     .claim = pg_claim,
     .resolve = pg_resolve,
     .run_script = pg_run_script,

@@ -28,6 +28,11 @@
 	X(CLAIM_LOCK, claim_lock, 8)                                                                   \
 	X(CLAIM_FIND, claim_find, 5)                                                                   \
 	X(EXPRESS_CLAIM, express_claim, 11)                                                            \
+	X(GROUP_LOCK, group_lock, 2)                                                                   \
+	X(GROUP_FIND, group_find, 4)                                                                   \
+	X(GROUP_TURN, group_turn, 7)                                                                   \
+	X(GROUP_SETTLE, group_settle, 0)                                                               \
+	X(GROUP_DEFERRABLE, group_deferrable, 0)                                                       \
 	X(RESOLVE_WAIT, resolve_wait, 1)                                                               \
 	X(RESOLVE_LOCK, resolve_lock, 1)                                                               \
 	X(COMMAND_INSERT, command_insert, 22)                                                          \
@@ -173,6 +178,7 @@ struct pg_store {
 	char *url; /* holds the password: never shown */
 	bool unnamed;
 	unsigned busy_ms;
+	_Atomic bool settles; /* there are constraints that a group must not put off: see group.c */
 	struct pg_pool pool;
 };
 
@@ -353,6 +359,10 @@ enum ibid_code pg_express(struct store *store, struct arena *arena, const struct
                           struct claim *ret, struct outcome *ret_outcome, bool *ret_done,
                           struct ibid_err *err);
 extern const char *const pg_express_finish; /* the template: statement.c */
+
+/* group.c */
+enum ibid_code pg_run_group(struct store *store, struct group_member **members, size_t count,
+                            struct ibid_err *err);
 
 /* look.c */
 void pg_read_command(struct arena *arena, const PGresult *result, int row, struct command_row *ret);

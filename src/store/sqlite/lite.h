@@ -107,6 +107,9 @@ bool lite_runs(struct lite_store *store, const struct identity *identity);
 IBID_CHECK enum ibid_code lite_tx_open(struct lite_store *store, const struct identity *identity,
                                        const struct work_context *context, struct lite_tx **ret,
                                        struct ibid_err *err);
+/* The open transaction goes on for another command; both must outlive it. */
+void lite_tx_turn(struct lite_tx *tx, const struct identity *identity,
+                  const struct work_context *context);
 enum ibid_code lite_tx_commit(struct tx **tx, struct arena *arena, struct outcome *ret,
                               struct ibid_err *err);
 void lite_tx_rollback(struct tx **tx);
@@ -165,6 +168,10 @@ enum ibid_code lite_claim(struct store *, struct arena *, const struct identity 
                           const struct work_context *context, struct claim *ret, struct ibid_err *);
 enum ibid_code lite_resolve(struct store *, struct arena *, const struct identity *,
                             int64_t wait_us, struct claim *ret, struct ibid_err *);
+
+/* group.c */
+enum ibid_code lite_run_group(struct store *, struct group_member **members, size_t count,
+                              struct ibid_err *);
 
 /* command.c */
 enum ibid_code lite_put_command(struct tx *, const struct command_row *,

@@ -73,6 +73,15 @@ enum ibid_code lite_tx_open(struct lite_store *store, const struct identity *ide
 	return IBID_OK;
 }
 
+void lite_tx_turn(struct lite_tx *tx, const struct identity *identity,
+                  const struct work_context *context)
+{
+	set_running(tx->store, NULL);
+	tx->identity = *identity;
+	tx->context = *context;
+	set_running(tx->store, &tx->identity);
+}
+
 enum ibid_code lite_tx_failed(struct lite_tx *tx, enum ibid_code code, const struct ibid_err *err)
 {
 	if (code && !tx->doom.code) {

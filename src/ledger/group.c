@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* group.c -- lanes, who waits in them, and who leads.
+ *
+ * (G1) A lane that is busy has exactly one thread that works for it: it runs alone, or leads. It
+ * hands the lane on to the first who waits. (G2) The queue is sorted by turn: a tenant's next
+ * command gets the turn after its last one, so whoever sends much waits behind itself. (G3) A place
+ * is touched by its own thread, or, while that waits, under the lane's lock or by the leader that
+ * took it out of the queue. */
+#include "ledger/group.h"
+
+#include "base/steady.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	LANES = 2,
+	QUEUE_MAX_DEFAULT = 4096,
+};
+
+struct waiter {
+	struct group_place *place;
+	uint64_t tenant, identity; /* hashes: two that are equal by chance only wait for each other */
+	uint64_t turn;
+	enum { WAITS, LEADS, SERVED } state;
+	pthread_cond_t woken;
+	struct waiter *next;
+};
+
+struct lane {
+	struct group *group;
+	pthread_mutex_t lock;
+	bool busy;
+	uint64_t turn; /* of who was served last */
+	struct waiter *first;
+	size_t waiting;
+};
+
+struct group {
+	struct store *store;
+	size_t queue_max;
+	size_t lane_count;
+	struct lane lanes[LANES];
+};
+
+/* ---- Numbers -------------------------------------------------------------------------------- */
+
+/* FNV-1a. The NUL is in, and keeps values apart. */
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	for (;; text++) {
+		hash = (hash ^ (unsigned char)*text) * 1099511628211U;
+		if (!*text)
+			return hash;
+	}
+}
+
+enum { HASH_NULL = 0x9e };
+static const uint64_t hash_seed = 14695981039346656037U;
+
+uint64_t group_contention(const char *tenant, const char *const *values, size_t count)
+{
+	uint64_t hash = hash_text(hash_seed, tenant);
+	for (size_t i = 0; i < count; i++)
+		hash = values[i] ? hash_text(hash, values[i]) : hash ^ HASH_NULL;
+	return hash;
+}
+
+static uint64_t hash_identity(const struct identity *identity)
+{
+	uint64_t hash = hash_text(hash_seed, identity->tenant);
+	hash = hash_text(hash, identity->operation);
+	hash = hash_text(hash, identity->scope);
+	return hash_text(hash, identity->key);
+}
+
+/* ---- Life ----------------------------------------------------------------------------------- */
+
+struct group *group_new(struct store *store, unsigned queue_max)
+{
+	struct group *group = calloc(1, sizeof *group);
+	if (!group)
+		return NULL;
+	group->store = store;
+	group->lane_count = store->ops->one_writer ? 1 : LANES;
+	group->queue_max = (queue_max ? queue_max : QUEUE_MAX_DEFAULT);
+	for (size_t i = 0; i < group->lane_count; i++) {
+		group->lanes[i].group = group;
+		pthread_mutex_init(&group->lanes[i].lock, NULL);
+	}
+	return group;
+}
+
+void group_free(struct group *group)
+{
+	if (!group)
+		return;
+	for (size_t i = 0; i < group->lane_count; i++) {
+		assert(!group->lanes[i].busy && !group->lanes[i].first);
+		pthread_mutex_destroy(&group->lanes[i].lock);
+	}
+	free(group);
+}
+
+/* ---- Waiting -------------------------------------------------------------------------------- */
+
+/* Into the queue, by turn (G2). False: it is full, or the tenant's part of it. */
+static bool enqueue(struct lane *lane, struct waiter *waiter)
+{
+	size_t own = 0;
+	waiter->turn = lane->turn;
+	for (const struct waiter *at = lane->first; at; at = at->next) {
+		if (at->tenant == waiter->tenant) {
+			waiter->turn = at->turn + 1;
+			own++;
+		}
+	}
+	size_t most = lane->group->queue_max;
+	if (lane->waiting >= most || own >= (most + 1) / 2)
+		return false;
+	struct waiter **place = &lane->first;
+	while (*place && (*place)->turn <= waiter->turn)
+		place = &(*place)->next;
+	waiter->next = *place;
+	*place = waiter;
+	lane->waiting++;
+	return true;
+}
+
+/* Whoever worked for the lane goes: the first who waits works on (G1). */
+static void hand_on(struct lane *lane)
+{
+	struct waiter *next = lane->first;
+	assert(lane->busy);
+	lane->busy = next;
+	if (!next)
+		return;
+	next->state = LEADS;
+	pthread_cond_signal(&next->woken);
+}
+
+/* ---- Leading -------------------------------------------------------------------------------- */
+
+static bool has_twin(struct waiter *const *batch, size_t count, const struct waiter *waiter)
+{
+	for (size_t i = 0; i < count; i++)
+		if (batch[i]->identity == waiter->identity)
+			return true;
+	return false;
+}
+
+/* Out of the queue: whose turn it is, in order. A twin waits for the commit. */
+static size_t take_batch(struct lane *lane, struct waiter **ret)
+{
+	size_t count = 0;
+	for (struct waiter **at = &lane->first; *at && count < GROUP_MAX;) {
+		struct waiter *waiter = *at;
+		if (has_twin(ret, count, waiter)) {
+			at = &waiter->next;
+			continue;
+		}
+		*at = waiter->next;
+		lane->waiting--;
+		lane->turn = waiter->turn;
+		ret[count++] = waiter;
+	}
+	return count;
+}
+
+static int by_contention(const void *a, const void *b)
+{
+	const struct waiter *one = *(struct waiter *const *)a, *two = *(struct waiter *const *)b;
+	if (one->place->contends != two->place->contends)
+		return one->place->contends < two->place->contends ? -1 : 1;
+	return one->turn < two->turn ? -1 : one->turn > two->turn;
+}
+
+static void run_batch(struct lane *lane, struct waiter **batch, size_t count)
+{
+	struct store *store = lane->group->store;
+	struct group_member *members[GROUP_MAX];
+	struct ibid_err err = {0};
+	qsort(batch, count, sizeof(struct waiter *), by_contention);
+	for (size_t i = 0; i < count; i++)
+		members[i] = batch[i]->place->member;
+	enum ibid_code code = store->ops->run_group(store, members, count, &err);
+	for (size_t i = 0; i < count; i++) {
+		batch[i]->place->code = code;
+		batch[i]->place->err = err;
+	}
+}
+
+/* `self` is first in the queue and leads. False: nobody else waits, it goes alone. */
+static bool lead(struct lane *lane, struct waiter *self)
+{
+	struct waiter *batch[GROUP_MAX];
+	assert(lane->first == self);
+	size_t count = take_batch(lane, batch);
+	if (count == 1)
+		return false;
+	pthread_mutex_unlock(&lane->lock);
+	run_batch(lane, batch, count);
+	pthread_mutex_lock(&lane->lock);
+	for (size_t i = 0; i < count; i++) {
+		batch[i]->state = SERVED;
+		if (batch[i] != self)
+			pthread_cond_signal(&batch[i]->woken); /* its own memory: not behind the lock */
+	}
+	hand_on(lane);
+	return true;
+}
+
+enum ibid_code group_enter(struct group *group, struct group_place *place, enum group_part *ret,
+                           struct ibid_err *err)
+{
+	struct lane *lane = &group->lanes[place->contends % group->lane_count];
+	const struct identity *identity = &place->member->row.identity;
+	struct waiter self = {
+	    .place = place,
+	    .tenant = hash_text(hash_seed, identity->tenant),
+	    .identity = hash_identity(identity),
+	};
+	*ret = GROUP_ALONE;
+	place->lane = lane;
+	pthread_mutex_lock(&lane->lock);
+	if (!lane->busy) {
+		lane->busy = true;
+		pthread_mutex_unlock(&lane->lock);
+		return IBID_OK;
+	}
+	if (!enqueue(lane, &self)) {
+		pthread_mutex_unlock(&lane->lock);
+		return err_set(err, IBID_BUSY,
+		               "too many commands wait already; nothing was done: send it again with the "
+		               "same key, later");
+	}
+	pthread_cond_init(&self.woken, NULL);
+	while (self.state == WAITS)
+		pthread_cond_wait(&self.woken, &lane->lock);
+	if (self.state == SERVED || lead(lane, &self))
+		*ret = GROUP_SERVED;
+	pthread_mutex_unlock(&lane->lock);
+	pthread_cond_destroy(&self.woken);
+	return IBID_OK;
+}
+
+void group_leave(struct group_place *place)
+{
+	struct lane *lane = place->lane;
+	pthread_mutex_lock(&lane->lock);
+	hand_on(lane);
+	pthread_mutex_unlock(&lane->lock);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* group.h -- many threads that submit share transactions.
+ *
+ * Whoever comes while nobody works in its lane goes ahead at once, alone. Whoever comes later
+ * waits, and when the one ahead has finished, the first who waits leads the others: it takes as
+ * many as may share a transaction and runs them for all. So nobody is delayed for the sake of a
+ * batch, and the busier it is, the larger batches are.
+ *
+ * Commands that contend for the same row go through the same lane, and in the same order in every
+ * batch. Tenants take turns, however much one of them sends (K10). */
+#ifndef LEDGER_GROUP_H
+#define LEDGER_GROUP_H
+
+#include "store/store.h"
+
+struct group;
+
+/* `queue_max`: how many may wait, 0 for the default; one tenant has half of that. NULL without
+ * memory. */
+struct group *group_new(struct store *store, unsigned queue_max);
+void group_free(struct group *group); /* takes NULL; nobody is in it */
+
+enum group_part {
+	GROUP_ALONE,  /* run it now, and call group_leave when that is over */
+	GROUP_SERVED, /* somebody has run it: `member` and `code` say what became of it */
+};
+
+struct group_place {
+	struct group_member *member; /* in: with a new row and its context */
+	uint64_t contends;           /* in: group_contention of what it contends for */
+	enum ibid_code code;         /* out, GROUP_SERVED: what run_group returned */
+	struct ibid_err err;
+	struct lane *lane; /* out, GROUP_ALONE: for group_leave */
+};
+
+/* Take part. IBID_BUSY: too many wait; nothing was done. */
+IBID_CHECK enum ibid_code group_enter(struct group *group, struct group_place *place,
+                                      enum group_part *ret, struct ibid_err *err);
+void group_leave(struct group_place *place);
+
+/* A number for a tenant's row: the same values, the same number, in every process. */
+uint64_t group_contention(const char *tenant, const char *const *values, size_t count);
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* group.c -- several commands in one transaction, in three trips: claim all, run all, write all.
+ *
+ * There are no savepoints: most members succeed, and one that does not is left out when the others
+ * run again. So nobody's success rests on what was undone, and a savepoint's costs are spared: a
+ * subtransaction and its id for each member. What a member left for the end of the transaction is
+ * checked before the next one's turn, where the database has a constraint that can be put off; or
+ * a neighbour could heal what must fail. */
+#include "base/str.h"
+#include "store/postgres/postgres.h"
+
+#include <string.h>
+
+enum {
+	RUNS_MAX = 3,      /* then who is left runs alone */
+	ROW_WAIT_MS = 100, /* less than it takes the server to find a deadlock */
+};
+
+/* The members that are still to be run, and where. */
+struct group {
+	struct pg_store *store;
+	struct pg_conn *conn;
+	struct arena arena;
+	struct group_member *members[GROUP_MAX];
+	size_t count;
+};
+
+static void leave_out(struct group *group, size_t at)
+{
+	group->count--;
+	memmove(group->members + at, group->members + at + 1,
+	        (group->count - at) * sizeof *group->members);
+}
+
+/* ---- Claiming ------------------------------------------------------------------------------- */
+
+static const char *tenant_of(struct arena *arena, const struct group_member *member)
+{
+	(void)arena;
+	return member->row.identity.tenant;
+}
+static const char *operation_of(struct arena *arena, const struct group_member *member)
+{
+	(void)arena;
+	return member->row.identity.operation;
+}
+static const char *scope_of(struct arena *arena, const struct group_member *member)
+{
+	(void)arena;
+	return member->row.identity.scope;
+}
+static const char *key_of(struct arena *arena, const struct group_member *member)
+{
+	(void)arena;
+	return member->row.identity.key;
+}
+static const char *lock_of(struct arena *arena, const struct group_member *member)
+{
+	return pg_int(arena, pg_lock_key(&member->row.identity));
+}
+
+/* One value of each member, as the text of an array. */
+static const char *array_of(struct group *group,
+                            const char *(*value)(struct arena *, const struct group_member *))
+{
+	struct str text = STR_INIT(64 << 20);
+	for (size_t i = 0; i < group->count; i++) {
+		str_adds(&text, i ? ",\"" : "{\"");
+		for (const char *at = value(&group->arena, group->members[i]); at && *at; at++) {
+			if (*at == '"' || *at == '\\')
+				str_addc(&text, '\\');
+			str_addc(&text, *at);
+		}
+		str_addc(&text, '"');
+	}
+	str_addc(&text, '}');
+	const char *array = text.failed ? NULL : arena_strndup(&group->arena, text.data, text.size);
+	group->arena.failed |= text.failed;
+	str_release(&text);
+	return array;
+}
+
+/* Those that can't be run here: told, where a look is enough, or left to run alone. */
+static void sort_out(struct group *group, const struct pg_call *lock, const struct pg_call *find)
+{
+	bool found[GROUP_MAX] = {false}, gained[GROUP_MAX];
+	for (size_t i = 0; i < group->count; i++)
+		gained[i] = pg_cell_bool(lock->result, (int)i, 0);
+	for (int row = 0; row < PQntuples(find->result); row++) {
+		size_t at = (size_t)pg_cell_int(find->result, row, PQnfields(find->result) - 1);
+		struct group_member *member = group->members[at];
+		struct claim claim = {.kind = CLAIM_FOUND};
+		pg_read_command(member->arena, find->result, row, &claim.row);
+		if (claim.row.state == COMMAND_COMPLETED)
+			member->claim = claim;
+		found[at] = true;
+	}
+	for (size_t i = group->count; i-- > 0;) {
+		if (!found[i] && !gained[i])
+			group->members[i]->claim.kind = CLAIM_BUSY;
+		if (found[i] || !gained[i])
+			leave_out(group, i);
+	}
+}
+
+static enum ibid_code claim_all(struct group *group, struct ibid_err *err)
+{
+	const char *lock[] = {array_of(group, lock_of), pg_int(&group->arena, ROW_WAIT_MS)};
+	const char *find[] = {array_of(group, tenant_of), array_of(group, operation_of),
+	                      array_of(group, scope_of), array_of(group, key_of)};
+	struct pg_call calls[] = {
+	    PG_CALL(BEGIN),
+	    PG_CALL(GROUP_LOCK, .values = lock),
+	    PG_CALL(GROUP_FIND, .values = find),
+	};
+	enum { COUNT = sizeof calls / sizeof *calls };
+	if (group->arena.failed)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	enum ibid_code code = pg_pool_trip(group->store, calls, COUNT, &group->conn, err);
+	if (!code)
+		sort_out(group, &calls[1], &calls[2]);
+	pg_release(calls, COUNT);
+	return code;
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+/* All calls of the run; a member's begin at `first[i]` with its turn. */
+struct run {
+	struct pg_call *calls;
+	size_t count;
+	size_t first[GROUP_MAX + 1];
+	bool settles; /* each member's calls end with group_settle */
+};
+
+static const char **turn_values(struct group *group, size_t at)
+{
+	struct arena *arena = &group->arena;
+	const struct work_context *context = group->members[at]->context;
+	const char *own[] = {
+	    pg_uuid(arena, &context->command_id),
+	    context->tenant,
+	    context->correlation_id ? context->correlation_id : "",
+	    context->causation_id ? context->causation_id : "",
+	    pg_join(arena, context->emits, context->emit_count),
+	    pg_time(arena, context->now_us),
+	    at ? pg_uuid(arena, &group->members[at - 1]->context->command_id) : "group",
+	};
+	const char **values = arena_array(arena, sizeof own / sizeof *own, sizeof *values);
+	if (values)
+		memcpy(values, own, sizeof own);
+	return values;
+}
+
+static bool make_run(struct group *group, struct run *ret)
+{
+	struct arena *arena = &group->arena;
+	size_t count = 1;
+	for (size_t i = 0; i < group->count; i++)
+		count += 2 + group->members[i]->script->parts.count;
+	*ret = (struct run){.settles = group->store->settles};
+	ret->calls = arena_array(arena, count, sizeof *ret->calls);
+	for (size_t i = 0; ret->calls && i < group->count; i++) {
+		const struct group_member *member = group->members[i];
+		const struct script *script = member->script;
+		ret->first[i] = ret->count;
+		ret->calls[ret->count++] = PG_CALL(GROUP_TURN, .values = turn_values(group, i));
+		for (size_t k = 0; k < script->parts.count; k++)
+			ret->calls[ret->count++] = (struct pg_call){
+			    .statement = &script->statements[k],
+			    .values = pg_script_values(arena, &script->parts.items[k], member->values, 0),
+			};
+		if (ret->settles)
+			ret->calls[ret->count++] = PG_CALL(GROUP_SETTLE);
+	}
+	if (ret->calls) {
+		ret->first[group->count] = ret->count;
+		ret->calls[ret->count++] = PG_CALL(GROUP_DEFERRABLE);
+	}
+	return !arena->failed;
+}
+
+/* Whose call it is; the group's size for the one behind them. */
+static size_t member_at(const struct group *group, const struct run *run, size_t call)
+{
+	size_t at = 0;
+	while (at < group->count && call >= run->first[at + 1])
+		at++;
+	return at;
+}
+
+/* IBID_OK: one is left out, and the others may run again. */
+static enum ibid_code run_failed(struct group *group, const struct run *run,
+                                 const struct pg_trip *trip, struct ibid_err *err)
+{
+	const PGresult *result = pg_trip_error(group->conn, run->calls, run->count, trip);
+	struct outcome ignored;
+	enum ibid_code code = pg_error_outcome(group->conn, result, &group->arena, &ignored, err);
+	size_t at = member_at(group, run, trip->done);
+	if (pg_error_is_fatal(group->conn, result)) {
+		group->conn->broken = true;
+		return code;
+	}
+	bool own = code == IBID_REJECTED || code == IBID_DUPLICATE || code == IBID_FAILED ||
+	           code == IBID_LIMIT;
+	if (!own || at == group->count)
+		return code;
+	leave_out(group, at);
+	return IBID_OK;
+}
+
+/* Read the answers. False: one is not a success, and is left out. */
+static bool read_answers(struct group *group, const struct run *run)
+{
+	struct ibid_err ignored;
+	for (size_t i = 0; i < group->count; i++) {
+		struct group_member *member = group->members[i];
+		const PGresult *result = run->calls[run->first[i] + member->script->parts.count].result;
+		if (pg_read_answer(member->arena, result, 0, &member->outcome, &ignored) ||
+		    !member->complete(member)) {
+			leave_out(group, i);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* `*ret_whole`: all that are in the group have succeeded, and the transaction is open. */
+static enum ibid_code run_all(struct group *group, bool *ret_whole, struct ibid_err *err)
+{
+	struct run run;
+	struct pg_trip trip;
+	enum ibid_code code = IBID_OK;
+	*ret_whole = false;
+	if (!make_run(group, &run))
+		return err_set(err, IBID_NOMEM, "out of memory");
+	if (!pg_trip(group->conn, run.calls, run.count, &trip)) {
+		code = run_failed(group, &run, &trip, err);
+	} else if (pg_cell_bool(run.calls[run.count - 1].result, 0, 0) && !run.settles) {
+		group->store->settles = true;
+	} else {
+		*ret_whole = read_answers(group, &run);
+	}
+	pg_release(run.calls, run.count);
+	return code;
+}
+
+/* ---- Writing -------------------------------------------------------------------------------- */
+
+static enum ibid_code write_all(struct group *group, struct ibid_err *err)
+{
+	struct pg_tx *tx;
+	struct outcome ignored = {0};
+	const struct uuid *last = &group->members[group->count - 1]->context->command_id;
+	enum ibid_code code = pg_tx_new(group->store, group->conn, last, &tx, err);
+	group->conn = NULL;
+	if (code)
+		return code;
+	for (size_t i = 0; !code && i < group->count; i++) {
+		code = pg_put_audit(&tx->base, &group->members[i]->audit, err);
+		if (!code)
+			code = pg_put_command(&tx->base, &group->members[i]->row, NULL, err);
+	}
+	struct tx *open = &tx->base;
+	if (!code)
+		code = pg_commit(&open, &group->arena, &ignored, err);
+	pg_rollback(&open);
+	for (size_t i = 0; !code && i < group->count; i++)
+		group->members[i]->done = true;
+	return code;
+}
+
+/* One transaction. `*ret_over`: committed, or nobody is left. */
+static enum ibid_code run_once(struct group *group, bool *ret_over, struct ibid_err *err)
+{
+	bool whole = false;
+	enum ibid_code code = claim_all(group, err);
+	*ret_over = !code && group->count == 0;
+	if (!code && group->count)
+		code = run_all(group, &whole, err);
+	if (!code && whole) {
+		code = write_all(group, err);
+		*ret_over = !code;
+	}
+	pg_pool_give(group->store, group->conn); /* rolls back */
+	group->conn = NULL;
+	return code;
+}
+
+enum ibid_code pg_run_group(struct store *base, struct group_member **members, size_t count,
+                            struct ibid_err *err)
+{
+	struct group group = {.store = pg_store_of(base)};
+	enum ibid_code code = IBID_OK;
+	bool over = false;
+	for (size_t i = 0; i < count; i++)
+		if (!members[i]->script->leaves_state)
+			group.members[group.count++] = members[i];
+	for (int run = 0; !code && !over && group.count && run < RUNS_MAX; run++) {
+		code = run_once(&group, &over, err);
+		arena_release(&group.arena);
+	}
+	return code;
+}

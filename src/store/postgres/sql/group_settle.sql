@@ -1,0 +1,3 @@
+-- group_settle: no parameters
+-- What a member left for the end of the transaction is checked now, on its own account.
+select ibid.group_settle()

@@ -1,0 +1,12 @@
+-- group_turn: $1 command id, $2 tenant, $3 correlation id or '', $4 causation id or '',
+--   $5 declared event types joined by commas, $6 now, $7 whose turn it was, or 'group'
+-- Tells emit that the transaction goes on for this command, unless the one before has ended it.
+select ibid.demand(current_setting('ibid.command_id', true) = $7::text, 'IB002',
+		'the handler ended the transaction'),
+	set_config('ibid.command_id', $1::text, true),
+	set_config('ibid.tenant', $2::text, true),
+	set_config('ibid.correlation_id', $3::text, true),
+	set_config('ibid.causation_id', $4::text, true),
+	set_config('ibid.emits', $5::text, true),
+	set_config('ibid.now', $6::text, true),
+	set_config('ibid.ordinal', '0', true)

@@ -1,0 +1,2 @@
+-- group_release: the member's work stays.
+release member
