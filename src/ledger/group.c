@@ -15,10 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	LANES = 2,
-	QUEUE_MAX_DEFAULT = 4096,
-};
+enum { QUEUE_MAX_DEFAULT = 4096 };
 
 struct waiter {
 	struct group_place *place;
@@ -42,7 +39,7 @@ struct group {
 	struct store *store;
 	size_t queue_max;
 	size_t lane_count;
-	struct lane lanes[LANES];
+	struct lane lanes[GROUP_LANES];
 };
 
 /* ---- Numbers -------------------------------------------------------------------------------- */
@@ -84,7 +81,7 @@ struct group *group_new(struct store *store, unsigned queue_max)
 	if (!group)
 		return NULL;
 	group->store = store;
-	group->lane_count = store->ops->one_writer ? 1 : LANES;
+	group->lane_count = store->ops->one_writer ? 1 : GROUP_LANES;
 	group->queue_max = (queue_max ? queue_max : QUEUE_MAX_DEFAULT);
 	for (size_t i = 0; i < group->lane_count; i++) {
 		group->lanes[i].group = group;
@@ -252,4 +249,15 @@ void group_leave(struct group_place *place)
 	pthread_mutex_lock(&lane->lock);
 	hand_on(lane);
 	pthread_mutex_unlock(&lane->lock);
+}
+
+size_t group_waiting(struct group *group)
+{
+	size_t waiting = 0;
+	for (size_t i = 0; i < group->lane_count; i++) {
+		pthread_mutex_lock(&group->lanes[i].lock);
+		waiting += group->lanes[i].waiting;
+		pthread_mutex_unlock(&group->lanes[i].lock);
+	}
+	return waiting;
 }

@@ -15,6 +15,8 @@
 
 struct group;
 
+enum { GROUP_LANES = 2 }; /* that work at the same time, where a store has several writers */
+
 /* `queue_max`: how many may wait, 0 for the default; one tenant has half of that. NULL without
  * memory. */
 struct group *group_new(struct store *store, unsigned queue_max);
@@ -37,6 +39,8 @@ struct group_place {
 IBID_CHECK enum ibid_code group_enter(struct group *group, struct group_place *place,
                                       enum group_part *ret, struct ibid_err *err);
 void group_leave(struct group_place *place);
+
+size_t group_waiting(struct group *group); /* now */
 
 /* A number for a tenant's row: the same values, the same number, in every process. */
 uint64_t group_contention(const char *tenant, const char *const *values, size_t count);

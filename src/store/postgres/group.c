@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-	RUNS_MAX = 3,      /* then who is left runs alone */
+	RUNS_MAX = 8,      /* then who is left runs alone */
 	ROW_WAIT_MS = 100, /* less than it takes the server to find a deadlock */
 };
 

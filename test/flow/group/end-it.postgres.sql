@@ -1,0 +1,3 @@
+update hot set n = n + :amount where id = :row;
+do $$ begin commit; end $$;
+select 200 as status;

@@ -1,0 +1,692 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_group.c -- commands that share a transaction, from many threads.
+ *
+ * A batch is made on purpose: the first command of a lane is stopped at its first verb until the
+ * others wait behind it. */
+#include "support/bed.h"
+
+#include "ledger/group.h"
+
+#include <libpq-fe.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FIXTURE IBID_SOURCE_DIR "/test/flow/group"
+
+static struct bed bed;
+
+static int set_up(void **state)
+{
+	(void)state;
+	bed_open(&bed, FIXTURE);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	bed_close(&bed);
+	return 0;
+}
+
+static int64_t rows(const char *table)
+{
+	return bed_number(&bed, "select count(*) from %s", table);
+}
+
+/* Every accepted command has one entry, one audit entry, one event, and its amount is in. */
+static void assert_effects(int64_t count)
+{
+	assert_int_equal(rows("entry"), count);
+	assert_int_equal(rows("ibid.audit"), count);
+	assert_int_equal(rows("ibid.event"), count);
+	assert_int_equal(bed_number(&bed, "select count(*) from ibid.command where state = 'COMPLETED' "
+	                                  "and linked = (1 = 0)"),
+	                 count);
+	assert_int_equal(bed_number(&bed, "select sum(n) from hot"),
+	                 bed_number(&bed, "select coalesce(sum(amount), 0) from entry"));
+}
+
+/* ---- A stage -------------------------------------------------------------------------------- */
+
+struct stage {
+	struct ibid *ibid;
+	struct store *store;
+	size_t wanted;       /* wait behind the first command before it goes on */
+	_Atomic bool opened; /* verbs count from here on */
+	_Atomic bool held;
+	_Atomic int groups, singles;
+	void (*at_group)(struct stage *, int number); /* before each group; may be NULL */
+	enum fault_kind fault;
+	unsigned fault_at; /* 0: none */
+};
+
+static void on_verb(void *user, const char *verb, bool after, enum ibid_code code)
+{
+	struct stage *stage = user;
+	(void)code;
+	if (after || !stage->opened)
+		return;
+	if (strcmp(verb, "run_group") == 0) {
+		int number = ++stage->groups;
+		if (stage->at_group)
+			stage->at_group(stage, number);
+	} else if (strcmp(verb, "claim") == 0 || strcmp(verb, "express") == 0) {
+		stage->singles++;
+		if (atomic_exchange(&stage->held, true))
+			return;
+		while (group_waiting(stage->ibid->ledger->group) < stage->wanted)
+			sched_yield();
+	}
+}
+
+static struct store *wrap(void *user, struct store *store)
+{
+	struct stage *stage = user;
+	if (stage->fault_at)
+		store = store_fault_wrap(store, stage->fault, stage->fault_at);
+	stage->store = store;
+	return store_trace_wrap(store, on_verb, stage);
+}
+
+static void stage_open_with(struct stage *stage, unsigned queue)
+{
+	struct api_seams seams = {.wrap = wrap, .user = stage};
+	struct ibid_err err = {0};
+	if (api_open(IBID_OPTIONS(.store = bed.url, .contracts = bed.contracts, .queue = queue), &seams,
+	             &stage->ibid, &err))
+		fail_msg("open: %s", err.text);
+	stage->opened = true;
+}
+
+static void stage_open(struct stage *stage)
+{
+	stage_open_with(stage, 0);
+}
+
+/* ---- Callers -------------------------------------------------------------------------------- */
+
+struct caller {
+	pthread_t thread;
+	struct stage *stage;
+	const char *tenant, *operation;
+	char key[48], payload[160];
+	char said[64], reason[64];
+	enum ibid_code code;
+	struct ibid_err err;
+	int report; /* a descriptor to which the key goes when it is answered; 0: none */
+};
+
+static void *call(void *user)
+{
+	struct caller *caller = user;
+	struct ibid_result *result = NULL;
+	caller->code = ibid_submit(caller->stage->ibid,
+	                           IBID_COMMAND(.tenant = caller->tenant, .client = "c",
+	                                        .operation = caller->operation, .key = caller->key,
+	                                        .payload = caller->payload),
+	                           &result, &caller->err);
+	if (caller->code)
+		return NULL;
+	snprintf(caller->said, sizeof caller->said, "%s", bed_say(result));
+	const char *reason = ibid_result_reason(result);
+	snprintf(caller->reason, sizeof caller->reason, "%s", reason ? reason : "");
+	ibid_result_free(result);
+	if (caller->report)
+		assert_int_equal(write(caller->report, caller->key, sizeof caller->key),
+		                 sizeof caller->key);
+	return NULL;
+}
+
+static void start(struct caller *caller)
+{
+	assert_int_equal(pthread_create(&caller->thread, NULL, call, caller), 0);
+}
+
+static struct caller adds(struct stage *stage, const char *key, int row, int amount)
+{
+	struct caller caller = {.stage = stage, .tenant = "t", .operation = "add"};
+	snprintf(caller.key, sizeof caller.key, "%s", key);
+	snprintf(caller.payload, sizeof caller.payload, "{\"lane\":\"l\",\"row\":%d,\"amount\":%d}",
+	         row, amount);
+	return caller;
+}
+
+/* The first goes ahead and is held until all others wait; they share what comes next. */
+static void play(struct stage *stage, struct caller *callers, size_t count)
+{
+	stage->wanted = count - 1;
+	stage->held = false;
+	start(&callers[0]);
+	while (!stage->held)
+		sched_yield();
+	for (size_t i = 1; i < count; i++) {
+		start(&callers[i]);
+		/* In this order, so that who is whose neighbour does not change. */
+		while (i < stage->wanted && group_waiting(stage->ibid->ledger->group) < i)
+			sched_yield();
+	}
+	for (size_t i = 0; i < count; i++)
+		pthread_join(callers[i].thread, NULL);
+}
+
+static void expect(const struct caller *caller, const char *said, const char *reason)
+{
+	if (caller->code || strcmp(caller->said, said) != 0 || strcmp(caller->reason, reason) != 0)
+		fail_msg("%s %s: %s %s %s", caller->key, caller->payload, caller->said, caller->reason,
+		         caller->code ? caller->err.text : "");
+}
+
+/* ---- Sharing -------------------------------------------------------------------------------- */
+
+enum { MANY = 20 };
+
+static void make_many(struct stage *stage, struct caller *callers, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		char key[32];
+		snprintf(key, sizeof key, "k-%zu", i);
+		callers[i] = adds(stage, key, (int)i % 7 + 1, 1);
+	}
+}
+
+static void those_who_wait_share_one_transaction(void **state)
+{
+	(void)state;
+	struct stage stage = {0};
+	struct caller callers[MANY];
+	stage_open(&stage);
+	make_many(&stage, callers, MANY);
+	play(&stage, callers, MANY);
+	for (size_t i = 0; i < MANY; i++)
+		expect(&callers[i], "executed 201", "");
+	assert_int_equal(stage.singles, 1);
+	assert_int_equal(stage.groups, 1);
+	assert_effects(MANY);
+	/* Again, all together: told by one look. */
+	stage.groups = stage.singles = 0;
+	play(&stage, callers, MANY);
+	for (size_t i = 0; i < MANY; i++)
+		expect(&callers[i], "replayed executed 201", "");
+	assert_int_equal(stage.singles, 1);
+	assert_int_equal(stage.groups, 1);
+	assert_effects(MANY);
+	ibid_close(stage.ibid);
+}
+
+static void a_lone_caller_goes_ahead_at_once(void **state)
+{
+	(void)state;
+	struct stage stage = {0};
+	stage_open(&stage);
+	for (int i = 0; i < 5; i++) {
+		char key[32];
+		snprintf(key, sizeof key, "k-%d", i);
+		struct caller caller = adds(&stage, key, 1, 1);
+		call(&caller);
+		expect(&caller, "executed 201", "");
+	}
+	assert_int_equal(stage.groups, 0);
+	assert_int_equal(stage.singles, 5);
+	assert_effects(5);
+	ibid_close(stage.ibid);
+}
+
+/* On PostgreSQL the order of row locks matters, and a contract must say what it contends for. */
+static void without_serialize_by_only_sqlite_shares(void **state)
+{
+	(void)state;
+	struct stage stage = {0};
+	struct caller callers[MANY];
+	stage_open(&stage);
+	make_many(&stage, callers, MANY);
+	for (size_t i = 0; i < MANY; i++) {
+		callers[i].operation = "add-cold";
+		start(&callers[i]);
+	}
+	for (size_t i = 0; i < MANY; i++)
+		pthread_join(callers[i].thread, NULL);
+	for (size_t i = 0; i < MANY; i++)
+		expect(&callers[i], "executed 201", "");
+	assert_true(bed.kind == BED_SQLITE || stage.groups == 0);
+	assert_effects(MANY);
+	ibid_close(stage.ibid);
+}
+
+/* ---- Neighbours ----------------------------------------------------------------------------- */
+
+static void neighbours_do_not_touch_each_other(void **state)
+{
+	(void)state;
+	struct stage stage = {0};
+	stage_open(&stage);
+	struct caller callers[] = {
+	    adds(&stage, "first", 1, 1),
+	    adds(&stage, "plain-1", 1, 1),
+	    adds(&stage, "rejected", 1, -1),
+	    adds(&stage, "plain-2", 2, 2),
+	    adds(&stage, "failing", 1, 999),
+	    adds(&stage, "plain-3", 1, 3),
+	    adds(&stage, "orphan", 1, 13), /* its parent is missing when it commits */
+	    adds(&stage, "late-parent", 1, 14),
+	    adds(&stage, "plain-1", 1, 1), /* a duplicate of a neighbour */
+	    adds(&stage, "numbered", 1, 5),
+	    adds(&stage, "numbered-too", 1, 6), /* the same business fact */
+	    adds(&stage, "invalid", 1, 1001),   /* refused before it waits for anything: not counted */
+	    adds(&stage, "plain-4", 1, 4),
+	};
+	enum { COUNT = sizeof callers / sizeof *callers };
+	const char *numbered = "{\"lane\":\"l\",\"row\":1,\"amount\":5,\"no\":\"n-1\"}";
+	snprintf(callers[9].payload, sizeof callers[9].payload, "%s", numbered);
+	snprintf(callers[10].payload, sizeof callers[10].payload, "%s", numbered);
+	struct caller invalid = callers[11];
+	callers[11] = callers[12];
+	play(&stage, callers, COUNT - 1);
+	call(&invalid);
+	expect(&invalid, "rejected 422", "INVALID_PAYLOAD");
+	static const struct {
+		const char *said, *reason;
+	} expected[] = {
+	    {"executed 201", ""},
+	    {"executed 201", ""},
+	    {"rejected 422", "NEGATIVE"},
+	    {"executed 201", ""},
+	    {"failed 500", "HANDLER_FAILED"},
+	    {"executed 201", ""},
+	    {"failed 500", "HANDLER_FAILED"},
+	    {"executed 201", ""},
+	    {"replayed executed 201", ""},
+	    {"executed 201", ""},
+	    {"linked 200", ""},
+	    {"executed 201", ""},
+	};
+	/* Of two with the same fact either may be the first, where both ran alone in the end. */
+	if (strcmp(callers[9].said, "linked 200") == 0) {
+		struct caller linked = callers[9];
+		callers[9] = callers[10];
+		callers[10] = linked;
+	}
+	for (size_t i = 0; i < COUNT - 1; i++)
+		expect(&callers[i], expected[i].said, expected[i].reason);
+	assert_true(stage.groups >= 1);
+	assert_int_equal(rows("entry"), 7);
+	assert_int_equal(bed_number(&bed, "select sum(n) from hot"), 1 + 1 + 2 + 3 + 14 + 5 + 4);
+	assert_int_equal(bed_number(&bed, "select count(*) from ibid.event"), 7);
+	assert_int_equal(rows("ibid.audit"), 8); /* and that of the link */
+	ibid_close(stage.ibid);
+}
+
+/* It is run alone, and after its neighbour, which made what it misses: in one transaction, nobody
+ * would have noticed. */
+static void what_a_member_leaves_for_the_commit_is_not_healed_by_a_neighbour(void **state)
+{
+	(void)state;
+	struct stage stage = {0};
+	struct caller callers[] = {
+	    adds(&stage, "first", 1, 1),
+	    adds(&stage, "orphan", 1, 13),
+	    adds(&stage, "healer", 1, 15),
+	    adds(&stage, "plain", 1, 1),
+	};
+	enum { COUNT = sizeof callers / sizeof *callers };
+	stage_open(&stage);
+	play(&stage, callers, COUNT);
+	for (size_t i = 0; i < COUNT; i++)
+		expect(&callers[i], "executed 201", "");
+	assert_int_equal(stage.groups, 1);
+	assert_int_equal(stage.singles, 2);
+	assert_effects(COUNT);
+	ibid_close(stage.ibid);
+}
+
+/* A script that ends the transaction, or tries to, by the only ways that its engine leaves open. */
+static void a_member_that_ends_the_transaction_is_the_only_one_to_fail(void **state)
+{
+	(void)state;
+	struct stage stage = {0};
+	struct caller callers[] = {
+	    adds(&stage, "first", 1, 1),   adds(&stage, "plain-1", 1, 1), adds(&stage, "end", 1, 1),
+	    adds(&stage, "plain-2", 2, 1), adds(&stage, "plain-3", 3, 1),
+	};
+	enum { COUNT = sizeof callers / sizeof *callers };
+	callers[2].operation = "end-it";
+	stage_open(&stage);
+	play(&stage, callers, COUNT);
+	for (size_t i = 0; i < COUNT; i++)
+		expect(&callers[i], i == 2 ? "failed 500" : "executed 201", i == 2 ? "HANDLER_FAILED" : "");
+	assert_true(stage.groups >= 1);
+	assert_effects(COUNT - 1);
+	ibid_close(stage.ibid);
+}
+
+/* ---- Durability ----------------------------------------------------------------------------- */
+
+static void a_lost_commit_of_a_group_is_answered_for_each(void **state) /* I7 */
+{
+	(void)state;
+	static const enum fault_kind kinds[] = {FAULT_ERROR_BEFORE, FAULT_ERROR_AFTER,
+	                                        FAULT_UNKNOWN_BEFORE};
+	for (size_t kind = 0; kind < 3; kind++) {
+		struct stage probe = {.fault = FAULT_ERROR_BEFORE, .fault_at = 1000000};
+		stage_open(&probe);
+		unsigned opening = store_fault_verbs(probe.store);
+		ibid_close(probe.ibid);
+		bool fired = true;
+		for (unsigned n = 1; fired; n++) {
+			struct stage stage = {.fault = kinds[kind], .fault_at = opening + n};
+			struct caller callers[6];
+			stage_open(&stage);
+			for (size_t i = 0; i < 6; i++) {
+				char key[32];
+				snprintf(key, sizeof key, "k-%zu-%u-%zu", kind, n, i);
+				callers[i] = adds(&stage, key, 1, 1);
+			}
+			play(&stage, callers, 6);
+			for (size_t i = 0; i < 6; i++) {
+				/* What a real caller does after an error: the same again. */
+				for (int turn = 0; turn < 3 && callers[i].code; turn++)
+					call(&callers[i]);
+				assert_non_null(strstr(callers[i].said, "executed 201"));
+			}
+			fired = store_fault_fired(stage.store);
+			ibid_close(stage.ibid);
+			assert_int_equal(rows("entry"), bed_number(&bed, "select count(*) from ibid.command"));
+		}
+	}
+	assert_effects(rows("entry"));
+}
+
+static void share_and_die(unsigned at, enum fault_kind kind, int report)
+{
+	struct stage stage = {.fault = kind, .fault_at = at};
+	struct caller callers[6];
+	stage_open(&stage);
+	for (size_t i = 0; i < 6; i++) {
+		char key[32];
+		snprintf(key, sizeof key, "k-%u-%d-%zu", at, kind, i);
+		callers[i] = adds(&stage, key, 1, 1);
+		callers[i].report = report;
+	}
+	play(&stage, callers, 6);
+	ibid_close(stage.ibid);
+}
+
+static void a_group_killed_at_any_verb_has_answered_only_what_is_durable(void **state) /* I10 */
+{
+	(void)state;
+	static const enum fault_kind kinds[] = {FAULT_KILL_BEFORE, FAULT_KILL_AFTER};
+	int64_t kills = 0;
+	for (size_t kind = 0; kind < 2; kind++) {
+		bool dead = true;
+		for (unsigned at = 1; dead; at++) {
+			int report[2], status;
+			char key[48];
+			assert_int_equal(pipe(report), 0);
+			pid_t child = fork();
+			if (child == 0) {
+				close(report[0]);
+				share_and_die(at, kinds[kind], report[1]);
+				_exit(0);
+			}
+			close(report[1]);
+			assert_int_equal(waitpid(child, &status, 0), child);
+			dead = WIFSIGNALED(status);
+			kills += dead;
+			assert_int_equal(dead ? WTERMSIG(status) : WEXITSTATUS(status), dead ? SIGKILL : 0);
+			while (read(report[0], key, sizeof key) == sizeof key)
+				assert_int_equal(bed_number(&bed,
+				                            "select count(*) from ibid.command where key = '%s' "
+				                            "and state = 'COMPLETED'",
+				                            key),
+				                 1);
+			close(report[0]);
+			/* And whoever was not answered sends it again. */
+			struct stage stage = {0};
+			stage_open(&stage);
+			for (size_t i = 0; i < 6; i++) {
+				snprintf(key, sizeof key, "k-%u-%d-%zu", at, kinds[kind], i);
+				struct caller caller = adds(&stage, key, 1, 1);
+				/* The server may still hold the dead client's locks. */
+				do
+					call(&caller);
+				while (!caller.code && strncmp(caller.said, "in_progress", 11) == 0);
+				assert_non_null(strstr(caller.said, "executed 201"));
+			}
+			ibid_close(stage.ibid);
+			assert_effects(rows("ibid.command"));
+		}
+	}
+	assert_true(kills > 8);
+}
+
+/* ---- Fairness ------------------------------------------------------------------------------- */
+
+static _Atomic int64_t quiet_done; /* what the quiet tenant had when the second group began */
+
+static void look_for_quiet(struct stage *stage, int number)
+{
+	(void)stage;
+	if (number == 2)
+		quiet_done = bed_number(&bed, "select count(*) from ibid.command where tenant = 'quiet'");
+}
+
+static void a_loud_tenant_does_not_keep_a_quiet_one_waiting(void **state) /* K10 */
+{
+	(void)state;
+	enum { LOUD = 2 * GROUP_MAX, ALL = LOUD + 2 };
+	struct stage stage = {.at_group = look_for_quiet};
+	static struct caller callers[ALL];
+	stage_open(&stage);
+	quiet_done = -1;
+	make_many(&stage, callers, ALL);
+	for (size_t i = 0; i < ALL; i++)
+		callers[i].tenant = i < LOUD ? "loud" : "quiet"; /* the last to come */
+	if (bed.kind == BED_POSTGRES) /* lanes are chosen by tenant, too: put both into one */
+		for (unsigned n = 0; n < 64; n++) {
+			char lane[8];
+			snprintf(lane, sizeof lane, "q%u", n);
+			const char *loud = "l", *quiet = lane;
+			if (group_contention("loud", &loud, 1) % GROUP_LANES ==
+			    group_contention("quiet", &quiet, 1) % GROUP_LANES) {
+				for (size_t i = LOUD; i < ALL; i++)
+					snprintf(callers[i].payload, sizeof callers[i].payload,
+					         "{\"lane\":\"%s\",\"row\":1,\"amount\":1}", lane);
+				break;
+			}
+		}
+	play(&stage, callers, ALL);
+	for (size_t i = 0; i < ALL; i++)
+		expect(&callers[i], "executed 201", "");
+	assert_true(stage.groups >= 2);
+	assert_int_equal(quiet_done, 2); /* although a hundred came before */
+	assert_effects(ALL);
+	ibid_close(stage.ibid);
+}
+
+static void a_full_queue_says_try_later_and_loses_nothing(void **state) /* K10 */
+{
+	(void)state;
+	enum { QUEUE = 8, ALL = 1 + QUEUE / 2 + 1 };
+	struct stage stage = {.wanted = 1000000};
+	struct caller callers[ALL];
+	stage_open_with(&stage, QUEUE);
+	make_many(&stage, callers, ALL);
+	start(&callers[0]);
+	while (!stage.held)
+		sched_yield();
+	for (size_t i = 1; i + 1 < ALL; i++) {
+		start(&callers[i]);
+		while (group_waiting(stage.ibid->ledger->group) < i)
+			sched_yield();
+	}
+	/* Half of the queue is one tenant's; another one still finds room, if in the same lane. */
+	call(&callers[ALL - 1]);
+	assert_int_equal(callers[ALL - 1].code, IBID_BUSY);
+	assert_int_equal(callers[ALL - 1].err.next, IBID_NEXT_LATER);
+	assert_non_null(strstr(callers[ALL - 1].err.text, "nothing was done"));
+	stage.wanted = 0;
+	for (size_t i = 0; i + 1 < ALL; i++) {
+		pthread_join(callers[i].thread, NULL);
+		expect(&callers[i], "executed 201", "");
+	}
+	assert_effects(ALL - 1);
+	call(&callers[ALL - 1]);
+	expect(&callers[ALL - 1], "executed 201", "");
+	assert_effects(ALL);
+	ibid_close(stage.ibid);
+}
+
+/* ---- Contention ----------------------------------------------------------------------------- */
+
+enum { CONTENDERS = 32, EACH = 40 };
+
+struct contender {
+	pthread_t thread;
+	struct stage *stage;
+	const char *operation;
+	unsigned number;
+};
+
+static void *contend(void *user)
+{
+	struct contender *contender = user;
+	unsigned random = contender->number * 2654435761U;
+	for (unsigned i = 0; i < EACH; i++) {
+		char key[48];
+		random = random * 1664525U + 1013904223U;
+		snprintf(key, sizeof key, "%s-%u-%u-%d", contender->operation, contender->number, i,
+		         (int)getpid());
+		struct caller caller = adds(contender->stage, key, (int)(random >> 16) % 200 + 1, 1);
+		caller.operation = contender->operation;
+		call(&caller);
+		expect(&caller, "executed 201", "");
+	}
+	return NULL;
+}
+
+static void contend_all(struct stage *stage, const char *operation)
+{
+	struct contender contenders[CONTENDERS];
+	for (unsigned i = 0; i < CONTENDERS; i++) {
+		contenders[i] = (struct contender){.stage = stage, .operation = operation, .number = i};
+		assert_int_equal(pthread_create(&contenders[i].thread, NULL, contend, &contenders[i]), 0);
+	}
+	for (unsigned i = 0; i < CONTENDERS; i++)
+		pthread_join(contenders[i].thread, NULL);
+}
+
+static int64_t deadlocks(void)
+{
+	if (bed.kind == BED_SQLITE)
+		return 0;
+	return bed_number(&bed, "select deadlocks from pg_stat_database where datname = "
+	                        "current_database()");
+}
+
+static void commands_that_name_their_row_share_without_deadlock(void **state)
+{
+	(void)state;
+	static const char *const operations[] = {"add-hot", "add-cold"};
+	for (size_t i = 0; i < 2; i++) {
+		struct stage stage = {.held = true};
+		int64_t before = deadlocks();
+		stage_open(&stage);
+		contend_all(&stage, operations[i]);
+		assert_int_equal(deadlocks(), before);
+		assert_effects((int64_t)(i + 1) * CONTENDERS * EACH);
+		assert_true(i > 0 || stage.groups > 0);
+		ibid_close(stage.ibid);
+	}
+}
+
+/* Two processes lead groups over the same rows: they lock them in the same order. */
+static void groups_of_two_processes_do_not_deadlock(void **state)
+{
+	(void)state;
+	int64_t before = deadlocks();
+	pid_t children[2];
+	for (int i = 0; i < 2; i++) {
+		children[i] = fork();
+		if (children[i] == 0) {
+			struct stage stage = {.held = true};
+			stage_open(&stage);
+			contend_all(&stage, "add-hot");
+			ibid_close(stage.ibid);
+			_exit(0);
+		}
+	}
+	for (int i = 0; i < 2; i++) {
+		int status;
+		assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+		assert_int_equal(status, 0);
+	}
+	assert_int_equal(deadlocks(), before);
+	assert_effects(2 * CONTENDERS * EACH);
+}
+
+/* ---- The same keys -------------------------------------------------------------------------- */
+
+static void twins_from_two_processes_and_many_threads_have_one_effect(void **state) /* B12 */
+{
+	(void)state;
+	enum { KEYS = 5, COPIES = 6 };
+	pid_t children[2];
+	for (int process = 0; process < 2; process++) {
+		children[process] = fork();
+		if (children[process])
+			continue;
+		struct stage stage = {.held = true};
+		struct caller callers[KEYS * COPIES];
+		stage_open(&stage);
+		for (size_t i = 0; i < KEYS * COPIES; i++) {
+			char key[32];
+			snprintf(key, sizeof key, "k-%zu", i % KEYS);
+			callers[i] = adds(&stage, key, 1, 1);
+			start(&callers[i]);
+		}
+		for (size_t i = 0; i < KEYS * COPIES; i++) {
+			pthread_join(callers[i].thread, NULL);
+			if (callers[i].code || (!strstr(callers[i].said, "executed 201") &&
+			                        !strstr(callers[i].said, "in_progress")))
+				_exit(1);
+		}
+		ibid_close(stage.ibid);
+		_exit(0);
+	}
+	for (int i = 0; i < 2; i++) {
+		int status;
+		assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+		assert_int_equal(status, 0);
+	}
+	assert_effects(KEYS);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(those_who_wait_share_one_transaction),
+	    TEST(a_lone_caller_goes_ahead_at_once),
+	    TEST(without_serialize_by_only_sqlite_shares),
+	    TEST(neighbours_do_not_touch_each_other),
+	    TEST(what_a_member_leaves_for_the_commit_is_not_healed_by_a_neighbour),
+	    TEST(a_member_that_ends_the_transaction_is_the_only_one_to_fail),
+	    TEST(a_lost_commit_of_a_group_is_answered_for_each),
+	    TEST(a_group_killed_at_any_verb_has_answered_only_what_is_durable),
+	    TEST(a_loud_tenant_does_not_keep_a_quiet_one_waiting),
+	    TEST(a_full_queue_says_try_later_and_loses_nothing),
+	    TEST(commands_that_name_their_row_share_without_deadlock),
+	    TEST(groups_of_two_processes_do_not_deadlock),
+	    TEST(twins_from_two_processes_and_many_threads_have_one_effect),
+	};
+	bed_choose(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
