@@ -34,44 +34,52 @@ static void leave_out(struct group *group, size_t at)
 
 /* ---- Claiming ------------------------------------------------------------------------------- */
 
-static const char *tenant_of(struct arena *arena, const struct group_member *member)
-{
-	(void)arena;
-	return member->row.identity.tenant;
-}
-static const char *operation_of(struct arena *arena, const struct group_member *member)
-{
-	(void)arena;
-	return member->row.identity.operation;
-}
-static const char *scope_of(struct arena *arena, const struct group_member *member)
-{
-	(void)arena;
-	return member->row.identity.scope;
-}
-static const char *key_of(struct arena *arena, const struct group_member *member)
-{
-	(void)arena;
-	return member->row.identity.key;
-}
-static const char *lock_of(struct arena *arena, const struct group_member *member)
-{
-	return pg_int(arena, pg_lock_key(&member->row.identity));
-}
+/* What one member has in an array that all share; NULL is SQL NULL. */
+typedef const char *column_fn(struct arena *, const struct group_member *);
+
+#define COLUMN(name, expression)                                                                   \
+	static const char *name(struct arena *arena, const struct group_member *member)                \
+	{                                                                                              \
+		(void)arena;                                                                               \
+		return (expression);                                                                       \
+	}
+COLUMN(lock_of, pg_int(arena, pg_lock_key(&member->row.identity)))
+COLUMN(tenant_of, member->row.identity.tenant)
+COLUMN(operation_of, member->row.identity.operation)
+COLUMN(scope_of, member->row.identity.scope)
+COLUMN(key_of, member->row.identity.key)
+COLUMN(id_of, pg_uuid(arena, &member->row.id))
+COLUMN(scheme_of, pg_int(arena, member->row.scheme))
+COLUMN(version_of, pg_int(arena, member->row.contract_version))
+COLUMN(fingerprint_of, pg_hash(arena, &member->row.fingerprint))
+COLUMN(status_of, pg_int(arena, member->row.status))
+COLUMN(kept_type_of, member->row.resource_type)
+COLUMN(kept_id_of, member->row.resource_id)
+COLUMN(client_of, member->row.client)
+COLUMN(actor_of, member->row.actor)
+COLUMN(at_of, pg_time(arena, member->row.finished_us))
+COLUMN(expires_of, pg_time_or_null(arena, member->row.expires_us))
+COLUMN(fact_of, member->audit.fact)
+COLUMN(resource_type_of, member->audit.resource_type)
+COLUMN(resource_id_of, member->audit.resource_id)
+COLUMN(correlation_of, member->audit.correlation_id)
+COLUMN(causation_of, member->audit.causation_id)
+#undef COLUMN
 
 /* One value of each member, as the text of an array. */
-static const char *array_of(struct group *group,
-                            const char *(*value)(struct arena *, const struct group_member *))
+static const char *array_of(struct group *group, column_fn *column)
 {
 	struct str text = STR_INIT(64 << 20);
 	for (size_t i = 0; i < group->count; i++) {
-		str_adds(&text, i ? ",\"" : "{\"");
-		for (const char *at = value(&group->arena, group->members[i]); at && *at; at++) {
+		const char *value = column(&group->arena, group->members[i]);
+		str_adds(&text, i ? "," : "{");
+		str_adds(&text, value ? "\"" : "null");
+		for (const char *at = value; at && *at; at++) {
 			if (*at == '"' || *at == '\\')
 				str_addc(&text, '\\');
 			str_addc(&text, *at);
 		}
-		str_addc(&text, '"');
+		str_adds(&text, value ? "\"" : "");
 	}
 	str_addc(&text, '}');
 	const char *array = text.failed ? NULL : arena_strndup(&group->arena, text.data, text.size);
@@ -247,6 +255,29 @@ static enum ibid_code run_all(struct group *group, bool *ret_whole, struct ibid_
 
 /* ---- Writing -------------------------------------------------------------------------------- */
 
+/* In the order of group_write's parameters. */
+static column_fn *const written[] = {
+    tenant_of,  operation_of,     scope_of,       key_of,         id_of,
+    scheme_of,  version_of,       fingerprint_of, status_of,      kept_type_of,
+    kept_id_of, client_of,        actor_of,       at_of,          expires_of,
+    fact_of,    resource_type_of, resource_id_of, correlation_of, causation_of,
+};
+
+static enum ibid_code queue_rows(struct group *group, struct pg_tx *tx, struct ibid_err *err)
+{
+	enum { COUNT = sizeof written / sizeof *written };
+	const char **values = arena_array(&group->arena, COUNT, sizeof *values);
+	for (size_t i = 0; values && i < COUNT; i++)
+		values[i] = array_of(group, written[i]);
+	if (group->arena.failed)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	enum ibid_code code = pg_tx_queue(tx, PG_CALL(GROUP_WRITE, .values = values), err);
+	for (size_t i = 0; !code && i < group->count; i++)
+		if (group->members[i]->row.body)
+			code = pg_put_body(tx, &group->members[i]->row, err);
+	return code;
+}
+
 static enum ibid_code write_all(struct group *group, struct ibid_err *err)
 {
 	struct pg_tx *tx;
@@ -256,11 +287,7 @@ static enum ibid_code write_all(struct group *group, struct ibid_err *err)
 	group->conn = NULL;
 	if (code)
 		return code;
-	for (size_t i = 0; !code && i < group->count; i++) {
-		code = pg_put_audit(&tx->base, &group->members[i]->audit, err);
-		if (!code)
-			code = pg_put_command(&tx->base, &group->members[i]->row, NULL, err);
-	}
+	code = queue_rows(group, tx, err);
 	struct tx *open = &tx->base;
 	if (!code)
 		code = pg_commit(&open, &group->arena, &ignored, err);

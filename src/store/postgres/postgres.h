@@ -32,6 +32,7 @@
 	X(GROUP_FIND, group_find, 4)                                                                   \
 	X(GROUP_TURN, group_turn, 7)                                                                   \
 	X(GROUP_SETTLE, group_settle, 0)                                                               \
+	X(GROUP_WRITE, group_write, 20)                                                                \
 	X(GROUP_DEFERRABLE, group_deferrable, 0)                                                       \
 	X(RESOLVE_WAIT, resolve_wait, 1)                                                               \
 	X(RESOLVE_LOCK, resolve_lock, 1)                                                               \
@@ -326,6 +327,8 @@ enum ibid_code pg_put_event(struct tx *tx, const struct event_row *event, struct
 enum ibid_code pg_put_audit(struct tx *tx, const struct audit_row *audit, struct ibid_err *err);
 enum ibid_code pg_put_command(struct tx *tx, const struct command_row *row,
                               const struct command_row *previous, struct ibid_err *err);
+/* The answer's body, for the row that was queued. */
+enum ibid_code pg_put_body(struct pg_tx *tx, const struct command_row *row, struct ibid_err *err);
 enum ibid_code pg_put_exception(struct tx *tx, const struct exception_row *row,
                                 struct ibid_err *err);
 enum ibid_code pg_put_duplicates(struct store *, const struct duplicate_row *, size_t count,

@@ -73,8 +73,7 @@ static const char *uuid_or_null(struct arena *arena, const struct uuid *uuid)
 	return memcmp(uuid, &none, sizeof none) == 0 ? NULL : pg_uuid(arena, uuid);
 }
 
-static enum ibid_code put_body(struct pg_tx *tx, const struct command_row *row,
-                               struct ibid_err *err)
+enum ibid_code pg_put_body(struct pg_tx *tx, const struct command_row *row, struct ibid_err *err)
 {
 	const char *values[] = {
 	    row->identity.tenant,
@@ -151,7 +150,7 @@ enum ibid_code pg_put_command(struct tx *base, const struct command_row *row,
 	if (code == IBID_OK && previous && memcmp(&previous->id, &row->id, sizeof row->id) != 0)
 		code = delete_bodies(tx, previous, err);
 	if (code == IBID_OK && row->body)
-		code = put_body(tx, row, err);
+		code = pg_put_body(tx, row, err);
 	return code;
 }
 
