@@ -127,7 +127,7 @@ static const struct member command_members[] = {
 	{"unique", &type_unique, 0, 0,
 	 "Which unique index guards the fact when it comes under a new key?"},
 	{"serialize_by", &type_pointers, AT(serialize_by), 0,
-	 "Which row do commands contend for?", "lets them share a commit"},
+	 "Which row do commands contend for?", "lets them share a commit; [] for none"},
 	{"emits", &type_events, AT(emits), MEMBER_REQUIRED,
 	 "Which events does it tell others?"},
 	{"covers", &type_texts, AT(covers), MEMBER_REQUIRED | MEMBER_SOME,

@@ -136,7 +136,8 @@ struct contract {
 	int64_t audit_retain_us;
 	struct contract_unique *uniques;
 	size_t unique_count;
-	struct texts serialize_by, emits, covers;
+	struct texts serialize_by; /* items NULL: not said; an empty list: it contends for nothing */
+	struct texts emits, covers;
 	const char *reconciled_by, *corrected_by;
 	const char *script; /* handler: {sql: FILE}; NULL for handler: callback */
 	struct contract_staged staged;

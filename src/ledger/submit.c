@@ -989,12 +989,14 @@ static bool may_share(const struct submission *sub)
 {
 	return sub->errand == ERRAND_SUBMIT && sub->script && !sub->alone && !sub->long_way &&
 	       !sub->pending &&
-	       (sub->ledger->store->ops->one_writer || sub->contract->serialize_by.count);
+	       (sub->ledger->store->ops->one_writer || sub->contract->serialize_by.items);
 }
 
 static uint64_t contention_of(struct submission *sub, const struct ibid_work *work)
 {
 	const struct texts *by = &sub->contract->serialize_by;
+	if (!by->count)
+		return group_contention(sub->identity.tenant, &sub->identity.key, 1); /* any lane will do */
 	const char **values = arena_array(&sub->attempt, by->count, sizeof *values);
 	for (size_t i = 0; values && i < by->count; i++) {
 		const struct contract_field *field = contract_field_at(sub->contract, by->items[i]);

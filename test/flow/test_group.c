@@ -563,7 +563,9 @@ static void *contend(void *user)
 		random = random * 1664525U + 1013904223U;
 		snprintf(key, sizeof key, "%s-%u-%u-%d", contender->operation, contender->number, i,
 		         (int)getpid());
-		struct caller caller = adds(contender->stage, key, (int)(random >> 16) % 200 + 1, 1);
+		bool apart = strcmp(contender->operation, "add-free") == 0;
+		int row = apart ? (int)contender->number : (int)(random >> 16) % 200;
+		struct caller caller = adds(contender->stage, key, row + 1, 1);
 		caller.operation = contender->operation;
 		call(&caller);
 		expect(&caller, "executed 201", "");
@@ -604,6 +606,17 @@ static void commands_that_name_their_row_share_without_deadlock(void **state)
 		assert_true(i > 0 || stage.groups > 0);
 		ibid_close(stage.ibid);
 	}
+}
+
+static void who_contends_for_nothing_shares_too(void **state)
+{
+	(void)state;
+	struct stage stage = {.held = true};
+	stage_open(&stage);
+	contend_all(&stage, "add-free");
+	assert_true(stage.groups > 0);
+	assert_effects((int64_t)CONTENDERS * EACH);
+	ibid_close(stage.ibid);
 }
 
 /* Two processes lead groups over the same rows: they lock them in the same order. */
@@ -684,6 +697,7 @@ int main(int argc, char **argv)
 	    TEST(a_loud_tenant_does_not_keep_a_quiet_one_waiting),
 	    TEST(a_full_queue_says_try_later_and_loses_nothing),
 	    TEST(commands_that_name_their_row_share_without_deadlock),
+	    TEST(who_contends_for_nothing_shares_too),
 	    TEST(groups_of_two_processes_do_not_deadlock),
 	    TEST(twins_from_two_processes_and_many_threads_have_one_effect),
 	};
