@@ -60,6 +60,7 @@ static void usage(FILE *out)
 	    "  BENCH_CALLERS=N,...     callers at once (1,8,32; at most 64)\n"
 	    "  BENCH_SECONDS=S         length of a round (0.5)\n"
 	    "  BENCH_ROUNDS=N          rounds (11)\n"
+	    "  BENCH_KEYS=KIND         keys of commands: random (UUIDv4) or ordered (UUIDv7)\n"
 	    "  BENCH_ROWS=N            rows of the large ledger (10000000: 10 GB of disk a store)\n"
 	    "\n"
 	    "parts\n",
@@ -124,6 +125,14 @@ static void read_stores(struct bench *bench)
 		refuse("BENCH_STORE", text, "sqlite or postgres is needed");
 }
 
+static void read_keys(struct bench *bench)
+{
+	const char *text = getenv("BENCH_KEYS");
+	bench->ordered_keys = text && strcmp(text, "ordered") == 0;
+	if (text && !bench->ordered_keys && strcmp(text, "random") != 0)
+		refuse("BENCH_KEYS", text, "random or ordered is needed");
+}
+
 static int part_called(const char *name, size_t size)
 {
 	for (int i = 0; i < PARTS; i++) {
@@ -164,10 +173,11 @@ int main(int argc, char **argv)
 	bench.ledger_rows = (int64_t)number_asked("BENCH_ROWS", 1e7, 1e4, 1e9);
 	read_callers(&bench);
 	read_stores(&bench);
+	read_keys(&bench);
 	read_parts(wanted);
-	printf("%d rounds of %g s. Rates are medians of rounds, ratios medians of the ratios to the\n"
-	       "round beside it, with the lowest and the highest of each.\n",
-	       bench.rounds, bench.seconds);
+	printf("%d rounds of %g s, %s keys. Rates are medians of rounds, ratios medians of the ratios\n"
+	       "to the round beside it, with the lowest and the highest of each.\n",
+	       bench.rounds, bench.seconds, bench.ordered_keys ? "ordered" : "random");
 	for (int i = 0; i < PARTS; i++) {
 		if (wanted[i])
 			parts[i].run(&bench);

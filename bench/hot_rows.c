@@ -82,7 +82,7 @@ static void compare(struct target *target, int callers)
 	team_measure(&team, &figures);
 	figures_print(&team, &figures);
 	for (size_t i = 0; i < team.count; i++)
-		done += figures.done[i];
+		done += team_steps(&team, i);
 	if (balances(target) - before != (int64_t)done)
 		die("hot", "the balances do not add up to what was deposited");
 	team_release(&team);

@@ -5,10 +5,7 @@
 
 #include "rounds.h"
 
-enum {
-	PAYERS = 1000,       /* different payers, in turn */
-	PAYMENT_REPLAYS = 16 /* payments that each caller sends again, in turn */
-};
+enum { PAYERS = 1000 }; /* whoever pays is one of them, at random */
 
 /* Nothing but its row, committed by itself. */
 void pay_bare(struct caller *caller);
@@ -24,8 +21,8 @@ void pay_api_pipeline(struct caller *caller);
 /* ... and as one statement. */
 void pay_api_whole(struct caller *caller);
 
-/* ibid_submit of a command that was completed before; the first PAYMENT_REPLAYS steps of a caller
- * complete them. */
+/* ibid_submit of a command that the same caller completed before: it has WARM_STEPS of them, which
+ * come again in turn. */
 void pay_again(struct caller *caller);
 /* The same through the SQL API: begin, command_begin, commit. */
 void pay_again_api(struct caller *caller);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* payments.c -- one payment, all ways side by side. */
+#include "bench_sql.h"
 #include "payment.h"
 
 #include <stdio.h>
 
-enum { FEWEST = 6 }; /* ways that both stores have; the rest is PostgreSQL's SQL API */
+enum { ON_BOTH = 6 }; /* ways that both stores have; the rest is PostgreSQL's SQL API */
 
 static size_t ways_on(struct target *target, struct way ret[WAYS_MAX])
 {
@@ -20,26 +21,47 @@ static size_t ways_on(struct target *target, struct way ret[WAYS_MAX])
 	    {"SQL API, 1 round trip", target, pay_api_whole, .drives = true, .operation = "pay"},
 	    {"SQL API, replay", target, pay_again_api, .drives = true, .operation = "pay"},
 	};
-	size_t count = on_sqlite(target) ? FEWEST : sizeof ways / sizeof *ways;
+	size_t count = on_sqlite(target) ? ON_BOTH : sizeof ways / sizeof *ways;
 	for (size_t i = 0; i < count; i++)
 		ret[i] = ways[i];
 	return count;
 }
 
-/* A figure of work that was not done, or done twice, would be worth nothing. */
-static void check_payments(struct target *target, const struct team *team, int64_t before)
+/* What is in the tables: payments, and those that ibid made. */
+struct tally {
+	int64_t payments, protected;
+};
+
+static struct tally tally_of(struct target *target)
 {
-	int64_t made = driver_number(target_admin(target), "select count(*) from payment") - before;
-	uint64_t wanted = 0;
+	struct driver *admin = target_admin(target);
+	return (struct tally){
+	    .payments = driver_number(admin, "select count(*) from payment"),
+	    .protected = driver_number(admin, on_sqlite(target) ? sql_bench_sqlite_protected
+	                                                        : sql_bench_postgres_protected),
+	};
+}
+
+static uint64_t payments_by(const struct team *team, size_t way)
+{
+	bool again = team->ways[way].step == pay_again || team->ways[way].step == pay_again_api;
+	return again ? (uint64_t)(WARM_STEPS * team->callers) : team_steps(team, way);
+}
+
+/* A figure of work that was not done, or done twice, would be worth nothing. */
+static void check(struct target *target, const struct team *team, struct tally before)
+{
+	struct tally after = tally_of(target);
+	uint64_t payments = 0, protected = 0;
 	for (size_t i = 0; i < team->count; i++) {
-		bool again = team->ways[i].step == pay_again || team->ways[i].step == pay_again_api;
-		for (int n = 0; n < team->callers; n++) {
-			uint64_t steps = team->members[i][n].count;
-			wanted += again && steps > PAYMENT_REPLAYS ? PAYMENT_REPLAYS : steps;
-		}
+		payments += payments_by(team, i);
+		if (team->ways[i].operation)
+		protected += payments_by(team, i);
 	}
-	if (made != (int64_t)wanted)
+	if (after.payments - before.payments != (int64_t)payments)
 		die("payments", "not as many rows as were paid");
+	if (after.protected - before.protected != (int64_t) protected)
+		die("payments", "a protected one lacks its event or its audit entry");
 }
 
 static void compare(struct target *target, int callers)
@@ -48,13 +70,13 @@ static void compare(struct target *target, int callers)
 	struct team team;
 	struct figures figures;
 	size_t count = ways_on(target, ways);
-	int64_t before = driver_number(target_admin(target), "select count(*) from payment");
+	struct tally before = tally_of(target);
 	progress("payments: %s, %d callers", target->store, callers);
 	target_open(target, callers);
 	team_init(&team, ways, count, callers);
 	team_measure(&team, &figures);
 	figures_print(&team, &figures);
-	check_payments(target, &team, before);
+	check(target, &team, before);
 	team_release(&team);
 	target_close(target);
 }

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { LOOKS = 10, EACH = 4 * PAYMENT_REPLAYS };
+enum { LOOKS = 10, EACH = 4 * WARM_STEPS };
 
 struct look {
 	int64_t replaying, counting; /* bytes */
@@ -34,36 +34,42 @@ static void look_once(struct target *target, struct team *team, struct look *ret
 	target_release(target);
 }
 
-static void show(struct target *target, int callers)
+static void show(const struct way *way, int callers)
 {
-	const struct way way = {"replay", target, pay_again, .operation = "pay"};
+	struct target *target = way->target;
 	struct team team;
 	struct look look = {0};
-	team_init(&team, &way, 1, callers);
+	team_init(&team, way, 1, callers);
 	target_open(target, callers);
-	team_play(&team, 0, 0, PAYMENT_REPLAYS); /* these are executed */
+	team_warm_up(&team); /* these are executed */
 	int looks = 0;
 	do
 		look_once(target, &team, &look);
 	while ((look.replaying || !look.in_time) && ++looks < LOOKS);
-	printf("%-9s %7d  %10" PRIu64 " %14" PRId64 " %18" PRId64 "\n", target->store, callers,
-	       look.replays, look.replaying, look.counting);
+	printf("%-9s %7d  %-28s %10" PRIu64 " %14" PRId64 " %19" PRId64 "\n", target->store, callers,
+	       way->title, look.replays, look.replaying, look.counting);
 	fflush(stdout);
-	if (!look.in_time)
-		die("replay", "too slow to be told from the counting of duplicates");
 	if (look.replaying)
 		die("replay", "it wrote something");
+	if (!look.in_time)
+		die("replay", "too slow to be told from the counting of duplicates");
 	team_release(&team);
 }
 
 void part_replay(const struct bench *bench)
 {
-	printf("\nA replay writes nothing (asserted)\n%-9s %7s  %10s %14s %18s\n", "store", "callers",
-	       "replays", "bytes written", "and their counting");
+	printf("\nA replay writes nothing (asserted)\n%-9s %7s  %-28s %10s %14s %19s\n", "store",
+	       "callers", "way", "replays", "bytes written", "bytes of counting");
 	for (const char *const *store = bench->stores; *store; store++) {
 		struct target *target = target_new(bench, *store, "replay");
-		for (size_t i = 0; i < bench->caller_counts; i++)
-			show(target, bench->callers[i]);
+		const struct way submit = {"replay", target, pay_again, .operation = "pay"};
+		const struct way api = {"SQL API, replay", target, pay_again_api, .drives = true,
+		                        .operation = "pay"};
+		for (size_t i = 0; i < bench->caller_counts; i++) {
+			show(&submit, bench->callers[i]);
+			if (!on_sqlite(target))
+				show(&api, bench->callers[i]);
+		}
 		target_free(target);
 	}
 }

@@ -80,16 +80,30 @@ uint64_t team_play(struct team *team, size_t way, double seconds, uint64_t steps
 	return done;
 }
 
+void team_warm_up(struct team *team)
+{
+	for (size_t way = 0; way < team->count; way++)
+		team_play(team, way, 0, WARM_STEPS);
+}
+
+uint64_t team_steps(const struct team *team, size_t way)
+{
+	uint64_t steps = 0;
+	for (int i = 0; i < team->callers; i++)
+		steps += team->members[way][i].count;
+	return steps;
+}
+
 void team_measure(struct team *team, struct figures *ret)
 {
 	const struct bench *bench = team->ways[0].target->bench;
 	memset(ret, 0, sizeof *ret);
+	team_warm_up(team);
 	for (int round = 0; round < bench->rounds; round++) {
 		for (size_t way = 0; way < team->count; way++) {
 			double began = bench_now(bench);
 			uint64_t done = team_play(team, way, bench->seconds, 0);
 			ret->values[way][round] = (double)done / (bench_now(bench) - began);
-			ret->done[way] += done;
 		}
 	}
 }
@@ -111,7 +125,11 @@ static struct spread spread_of(const double *values, int count)
 	double sorted[ROUNDS_MAX];
 	memcpy(sorted, values, (size_t)count * sizeof *sorted);
 	qsort(sorted, (size_t)count, sizeof *sorted, by_value);
-	return (struct spread){sorted[0], sorted[count / 2], sorted[count - 1]};
+	return (struct spread){
+	    .low = sorted[0],
+	    .middle = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2,
+	    .high = sorted[count - 1],
+	};
 }
 
 static struct spread ratios_of(const struct figures *figures, size_t way, int against, int rounds)

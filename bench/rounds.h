@@ -53,12 +53,19 @@ void team_release(struct team *team);
 /* One round of one way, for some time or of some steps each: steps that were done. */
 uint64_t team_play(struct team *team, size_t way, double seconds, uint64_t steps);
 
+/* Each caller's first WARM_STEPS of each way, which nobody measures: they open connections, prepare
+ * statements and touch new pages. */
+enum { WARM_STEPS = 16 };
+void team_warm_up(struct team *team);
+
+/* Steps of a way in all, the first ones included. */
+uint64_t team_steps(const struct team *team, size_t way);
+
 struct figures {
 	double values[WAYS_MAX][ROUNDS_MAX];
-	uint64_t done[WAYS_MAX]; /* in all rounds */
 };
 
-/* All rounds of all ways: steps a second. */
+/* Warm up, then all rounds of all ways: steps a second. */
 void team_measure(struct team *team, struct figures *ret);
 
 /* A heading, and a line for each way with its median and spread. */

@@ -42,9 +42,7 @@ static void compare(struct target *target, int callers)
 	progress("written: %s, %d callers", target->store, callers);
 	target_open(target, callers);
 	team_init(&team, ways, count, callers);
-	/* The first of a way opens connections and touches pages that are new to the log. */
-	for (size_t way = 0; way < count; way++)
-		team_play(&team, way, 0, (uint64_t)(STEPS / callers));
+	team_warm_up(&team);
 	for (int round = 0; round < target->bench->rounds; round++) {
 		for (size_t way = 0; way < count; way++)
 			figures.values[way][round] = bytes_each(target, &team, way);
