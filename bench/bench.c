@@ -61,7 +61,7 @@ static void usage(FILE *out)
 	    "  BENCH_SECONDS=S         length of a round (0.5)\n"
 	    "  BENCH_ROUNDS=N          rounds (11)\n"
 	    "  BENCH_KEYS=KIND         keys of commands: random (UUIDv4) or ordered (UUIDv7)\n"
-	    "  BENCH_ROWS=N            rows of the large ledger (10000000: 10 GB of disk a store)\n"
+	    "  BENCH_ROWS=N            rows of the large ledger (10000000: 12 GB of disk a store)\n"
 	    "\n"
 	    "parts\n",
 	    out);

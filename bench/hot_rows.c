@@ -76,7 +76,7 @@ static void compare(struct target *target, int callers)
 	struct figures figures;
 	uint64_t done = 0;
 	int64_t before = balances(target);
-	progress("hot: %s, %d callers", target->store, callers);
+	progress("hot: %s, callers: %d", target->store, callers);
 	target_open(target, callers);
 	team_init(&team, ways, sizeof ways / sizeof *ways, callers);
 	team_measure(&team, &figures);

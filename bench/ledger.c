@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { SMALL_ROWS = 10000, KEYS = 20000 };
 
@@ -92,7 +93,7 @@ static void compare(const struct ledger *small, const struct ledger *large, int 
 	};
 	struct team team;
 	struct figures figures;
-	progress("ledger: %s, %d callers", small->target->store, callers);
+	progress("ledger: %s, callers: %d", small->target->store, callers);
 	target_open(small->target, callers);
 	target_open(large->target, callers);
 	team_init(&team, ways, sizeof ways / sizeof *ways, callers);
@@ -115,6 +116,8 @@ void part_ledger(const struct bench *bench)
 		make_rows(&small[count]);
 	}
 	fill_large(large, count);
+	progress("ledger: until all of it is on the disk");
+	sync(); /* the kernel writing gigabytes would be measured with the first rounds */
 	printf("\n");
 	for (size_t i = 0; i < count; i++) {
 		print_fill(&small[i]);

@@ -71,7 +71,7 @@ static void compare(struct target *target, int callers)
 	struct figures figures;
 	size_t count = ways_on(target, ways);
 	struct tally before = tally_of(target);
-	progress("payments: %s, %d callers", target->store, callers);
+	progress("payments: %s, callers: %d", target->store, callers);
 	target_open(target, callers);
 	team_init(&team, ways, count, callers);
 	team_measure(&team, &figures);

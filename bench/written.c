@@ -39,7 +39,7 @@ static void compare(struct target *target, int callers)
 	struct team team;
 	struct figures figures = {0};
 	size_t count = ways_on(target, ways);
-	progress("written: %s, %d callers", target->store, callers);
+	progress("written: %s, callers: %d", target->store, callers);
 	target_open(target, callers);
 	team_init(&team, ways, count, callers);
 	team_warm_up(&team);
