@@ -9,3 +9,8 @@ create table own_event (
 create table own_audit (
   id uuid primary key, tenant text not null, actor text not null, action text not null, resource_id uuid not null
 );
+-- Few rows that many callers want.
+create table account (
+  tenant text not null, id text not null, balance bigint not null, primary key (tenant, id)
+);
+insert into account (tenant, id, balance) select 'acme', 'a' || n, 0 from generate_series(1, 200) as n;
