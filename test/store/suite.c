@@ -1701,6 +1701,101 @@ static void script_with_transaction_control_or_unknown_parameter_is_refused(void
 	}
 }
 
+/* ---- Groups --------------------------------------------------------------------------------- */
+
+struct sharing {
+	struct group_member member; /* first */
+	struct identity identity;
+	struct work_context context;
+	const char *values[V_COUNT];
+	bool refuses; /* what `complete` says */
+};
+
+static bool complete_sharing(struct group_member *member)
+{
+	member->row.status = member->outcome.status;
+	member->row.resource_type = member->outcome.resource_type;
+	member->row.resource_id = member->outcome.resource_id;
+	member->row.body = member->outcome.body;
+	member->row.body_size = member->outcome.body_size;
+	member->audit = audit_of(&member->row);
+	return !((struct sharing *)member)->refuses;
+}
+
+static void share(struct bed *bed, struct sharing *sharing, enum suite_sql sql, const char *key,
+                  unsigned n)
+{
+	*sharing = (struct sharing){.identity = identity_of(key), .context = context_of(n)};
+	set_values(bed, n, sharing->values);
+	sharing->values[V_REFERENCE] = key;
+	sharing->values[V_CUSTOMER] = key;
+	sharing->member = (struct group_member){
+	    .context = &sharing->context,
+	    .script = script_of(bed, sql),
+	    .values = sharing->values,
+	    .arena = &bed->arena,
+	    .row = completed(key, n),
+	    .complete = complete_sharing,
+	};
+	sharing->member.row.audit_id = sharing->member.row.id;
+	sharing->member.row.finished_us = sharing->member.row.created_us;
+}
+
+static void members_of_a_group_hear_each_for_itself(void **state) /* B12 I1 */
+{
+	struct bed *bed = bed_of(state);
+	enum { PAID, REJECTED, FOUND, FAILED_BEFORE, REFUSED, FAILING, PAID_TOO, COUNT };
+	static const enum suite_sql scripts[COUNT] = {SUITE_PAY, SUITE_REJECT, SUITE_PAY, SUITE_PAY,
+	                                              SUITE_PAY, SUITE_FAIL,   SUITE_PAY};
+	struct sharing sharing[COUNT];
+	struct group_member *members[COUNT];
+	complete(bed, "k-2", 50);
+	struct tx *tx = claim_free(bed, "k-3", 51);
+	struct command_row before = failed("k-3", 51);
+	check(bed, bed->ops->put_command(tx, &before, NULL, &bed->err));
+	check(bed, end(bed, &tx));
+	for (unsigned i = 0; i < COUNT; i++) {
+		char key[16];
+		snprintf(key, sizeof key, "k-%u", i);
+		share(bed, &sharing[i], scripts[i], arena_strdup(&bed->arena, key), i + 1);
+		members[i] = &sharing[i].member;
+	}
+	sharing[REFUSED].refuses = true;
+	check(bed, bed->ops->run_group(bed->store, members, COUNT, &bed->err));
+	for (size_t i = 0; i < COUNT; i++) {
+		assert_int_equal(members[i]->done, i == PAID || i == PAID_TOO);
+		assert_int_equal(members[i]->claim.kind, i == FOUND ? CLAIM_FOUND : CLAIM_FREE);
+		assert_null(members[i]->claim.tx);
+	}
+	struct command_row there = completed("k-2", 50), row;
+	assert_row(&members[FOUND]->claim.row, &there);
+	assert_int_equal(backend->number("select count(*) from payment"), 2);
+	assert_counts(4, 2, 3);
+	for (size_t i = PAID; i <= PAID_TOO; i += PAID_TOO) {
+		check(bed, bed->ops->get_command(bed->store, &bed->arena, "acme", &members[i]->row.id, NULL,
+		                                 &row, &bed->err));
+		assert_row(&row, &members[i]->row);
+		assert_non_null(strstr(row.body, row.resource_id));
+	}
+	struct claim again = claim(bed, "k-1", 2); /* nothing is held any more */
+	assert_int_equal(again.kind, CLAIM_FREE);
+	bed->ops->rollback(&again.tx);
+}
+
+static void group_without_a_success_commits_nothing(void **state)
+{
+	struct bed *bed = bed_of(state);
+	struct sharing sharing[2];
+	struct group_member *members[2] = {&sharing[0].member, &sharing[1].member};
+	share(bed, &sharing[0], SUITE_REJECT, "k-1", 1);
+	share(bed, &sharing[1], SUITE_DEFERRED, "k-2", 2);
+	check(bed, bed->ops->run_group(bed->store, members, 2, &bed->err));
+	assert_false(members[0]->done);
+	assert_false(members[1]->done);
+	assert_counts(0, 0, 0);
+	assert_int_equal(backend->number("select count(*) from payment"), 0);
+}
+
 /* ---- Evidence and looking ------------------------------------------------------------------- */
 
 static void expired_row_gives_way_to_a_new_command_where_it_may(void **state) /* B10 */
@@ -2537,6 +2632,8 @@ int suite_run(const char *name, const struct suite_backend *with)
 	    READY(answer_with_a_strange_column_or_without_status_fails),
 	    READY(find_script_returns_the_existing_document),
 	    READY(script_with_transaction_control_or_unknown_parameter_is_refused),
+	    READY(members_of_a_group_hear_each_for_itself),
+	    READY(group_without_a_success_commits_nothing),
 	    READY(expired_row_gives_way_to_a_new_command_where_it_may),
 	    READY(duplicates_are_added_up_and_listed),
 	    READY(retention_empties_expired_rows_and_deletes_them_after_the_audit_period),
