@@ -200,16 +200,16 @@ comment on function ibid.verdict(json, text, boolean, boolean) is 'what a duplic
 
 create function ibid.command_begin(tenant text, operation text, key text, payload text,
 	client text default null, actor text default null, resource text default null,
-	correlation_id text default null, causation_id text default null)
+	correlation_id text default null, causation_id text default null, contract_version int default null)
 returns table (decision text, command_id uuid, status int, body text, outcome text, reason text,
-	message text, resource_type text, resource_id text, first_at timestamptz)
+	message text, resource_type text, resource_id text, first_at timestamptz, expires_at timestamptz)
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
 	contract json;
 	own_scope text;
 	own_key text;
-	print bytea; -- under the newest version, for a new row
+	print bytea; -- under the wanted version, for a new row
 	kept_print bytea; -- under the version on the row that is there
 	now timestamptz := clock_timestamp();
 	seen ibid.command;
@@ -218,7 +218,7 @@ declare
 	noted text;
 begin
 	perform ibid.demand_tenant(command_begin.tenant);
-	contract := ibid.contract_of(command_begin.operation, null);
+	contract := ibid.contract_of(command_begin.operation, command_begin.contract_version);
 	if contract -> 'staged' is not null then
 		raise exception 'operation % is staged: it is run by a program that calls ibid_stage',
 			command_begin.operation using errcode = 'IB010';
@@ -256,6 +256,7 @@ begin
 	if decision <> 'execute' then
 		command_id := seen.id;
 		first_at := seen.created_at;
+		expires_at := seen.expires_at;
 		status := case decision when 'replay' then seen.status when 'expired' then 410 when 'unknown' then 202
 			else 409 end;
 		if decision = 'replay' then
@@ -324,7 +325,7 @@ begin
 	end if;
 	return next;
 end $$;
-comment on function ibid.command_begin(text, text, text, text, text, text, text, text, text) is
+comment on function ibid.command_begin(text, text, text, text, text, text, text, text, text, int) is
 	'begins a command in the caller''s transaction. decision: execute (do the work, then finish it), or '
 	'replay, rejected, conflict, in_progress, unknown, expired (answer so, and do nothing)';
 
