@@ -294,8 +294,8 @@ begin
 		update ibid.command as c set id = command_begin.command_id, state = 'IN_PROGRESS', scheme = 1,
 			contract_version = (contract ->> 'version')::int, fingerprint = print, linked = false,
 			status = 0, resource_type = null, resource_id = null, reason = null, text = null,
-			audit_id = null, attempts = seen.attempts + 1, client = command_begin.client,
-			actor = command_begin.actor, finished_at = null,
+			audit_id = null, client = command_begin.client, actor = command_begin.actor, finished_at = null,
+			attempts = case when seen.expires_at <= now then 1 else seen.attempts + 1 end,
 			created_at = case when seen.expires_at <= now then now else c.created_at end,
 			expires_at = now + ibid.duration(contract #>> '{key,retain}')
 		where c.tenant = command_begin.tenant and c.operation = command_begin.operation
@@ -305,6 +305,9 @@ begin
 	if not found then -- a bulk transaction without the lock had it, and has committed by now
 		raise exception 'the key was used at the same time' using errcode = 'serialization_failure',
 			hint = 'retry the transaction';
+	end if;
+	if seen.id <> command_id then -- it takes its body with it
+		delete from ibid.answer as a where a.tenant = command_begin.tenant and a.command_id = seen.id;
 	end if;
 
 	insert into ibid.open_command (xid, command_id, tenant, operation, scope, key, contract_version,
