@@ -271,14 +271,20 @@ enum ibid_code pg_begin_adopted(struct tx *tx, struct arena *arena,
 
 /* ---- Finish --------------------------------------------------------------------------------- */
 
-/* An event that is refused is told by its reason. */
+/* An event that is refused is told by its reason. The ledger has checked what emit checks: if it is
+ * used wrongly all the same, it is because the command is not open. */
 static enum ibid_code emit_failed(struct pg_adopted *adopted, const PGresult *result,
                                   struct ibid_err *err)
 {
 	struct arena arena = {0};
 	struct outcome outcome;
 	enum ibid_code code = pg_error_outcome(&adopted->conn, result, &arena, &outcome, err);
-	if (code == IBID_REJECTED)
+	const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+	if (sqlstate && strcmp(sqlstate, "IB003") == 0)
+		code = err_set(err, IBID_MISUSE,
+		               "%s: what began the command was rolled back, or it was finished before",
+		               outcome.text ? outcome.text : "");
+	else if (code == IBID_REJECTED)
 		code = err_set(err, IBID_FAILED, "%s: %s", outcome.reason,
 		               outcome.text ? outcome.text : "");
 	else if (code == IBID_RETRY)
