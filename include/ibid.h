@@ -10,9 +10,9 @@
  *   Ownership  Strings passed in are copied where they are kept; they need to live only for the
  *              call. Strings returned by accessors live as long as the object they were read from.
  *   Threads    `struct ibid` may be shared by any number of threads. `struct ibid_work` belongs to
- *              the thread that runs the handler; `struct ibid_result` and `struct ibid_staged` to
- *              whoever received it, one thread at a time. After
- *              a fork the child opens a handle of its own; the parent's refuses it.
+ *              the thread that runs the handler; `struct ibid_result`, `struct ibid_staged` and
+ *              `struct ibid_adopted` to whoever received it, one thread at a time. After a fork
+ *              the child opens a handle of its own; the parent's refuses it.
  *   Errors     Functions return IBID_OK (0) or a code; `err`, where given and not NULL, then holds
  *              the code, what the caller may do next, and a sentence. Outputs are untouched on
  *              failure. The library never prints and never exits.
@@ -92,10 +92,11 @@ IBID_API const char *ibid_code_name(enum ibid_code code);
 
 /* ---- Handles -------------------------------------------------------------------------------- */
 
-struct ibid;        /* an open store with its contracts and handlers */
-struct ibid_work;   /* one running command, as its handler sees it */
-struct ibid_result; /* what a submit ended in */
-struct ibid_staged; /* a command that is held under a lease while its work is done outside */
+struct ibid;         /* an open store with its contracts and handlers */
+struct ibid_work;    /* one running command, as its handler sees it */
+struct ibid_result;  /* what a submit ended in */
+struct ibid_staged;  /* a command that is held under a lease while its work is done outside */
+struct ibid_adopted; /* a command in a transaction of the caller's */
 
 enum ibid_log_level { IBID_LOG_DEBUG, IBID_LOG_INFO, IBID_LOG_WARN, IBID_LOG_ERROR };
 
@@ -163,7 +164,7 @@ IBID_API const char *ibid_field_text(const struct ibid_work *work, const char *p
 IBID_API bool ibid_field_int64(const struct ibid_work *work, const char *pointer, int64_t *ret);
 
 /* The connection with the command's open transaction: a sqlite3 * or a PGconn *; NULL on the other
- * store. Owned by ibid. */
+ * store. Owned by ibid, or by whoever had it adopted. */
 IBID_API void *ibid_work_sqlite(const struct ibid_work *work);
 IBID_API void *ibid_work_postgres(const struct ibid_work *work);
 
@@ -351,6 +352,85 @@ struct ibid_recovery {
 IBID_API IBID_CHECK enum ibid_code ibid_recover(struct ibid *ibid,
                                                 const struct ibid_recovery *recovery,
                                                 size_t *ret_count, struct ibid_err *err);
+
+/* ---- Commands in a transaction of the caller's ---------------------------------------------- */
+
+/* For programs that have a connection and a transaction of their own. The caller begins its
+ * transaction, hands the connection over, does its work on it with its own statements, finishes the
+ * command and commits: command, business change, events and audit entry are one commit, the
+ * caller's. ibid never commits, rolls back or closes the connection, replaces none of its hooks and
+ * leaves no statement, function or setting on it. The command's row is there from the adoption on,
+ * and the database refuses the commit while a command is unfinished: SQLite with "FOREIGN KEY
+ * constraint failed" (the transaction stays open: finish, or roll back), PostgreSQL with SQLSTATE
+ * IB011. A rollback, of all or to a savepoint from before the adoption, undoes the command: the key
+ * is free again. Operations need no handler for this; staged ones are refused (IBID_MISUSE).
+ *
+ * What these functions write stands behind a savepoint: an error has changed nothing, and the
+ * transaction goes on, unless the code is IBID_RETRY (deadlock, serialization failure, SQLite
+ * locked or its snapshot outdated: roll back, and run the whole transaction again) or
+ * IBID_UNAVAILABLE (the connection is lost). IBID_MISUSE says what is wrong with the connection:
+ * no transaction is open, it has failed, a query is running, pipeline mode, `foreign_keys` is off
+ * (SQLite), or it is not connected to the database of the store.
+ *
+ * A transaction may hold any number of commands, several unfinished at once. On SQLite the
+ * program must use the same libsqlite3 as ibid, and while its transaction writes, ibid_submit
+ * waits for it: never call that from the thread that holds it open. */
+
+struct sqlite3; /* of sqlite3.h */
+struct pg_conn; /* PGconn, of libpq-fe.h */
+
+/* Begin a command in the transaction that is open on `db`, or on `conn`. IBID_OK: either
+ * `*ret_adopted` is the command to work on now, freed by ibid_adopted_free, and `*ret` is NULL; or
+ * `*ret_adopted` is NULL and `*ret`, freed by ibid_result_free, is a decision as ibid_submit gives
+ * it: answer so, do nothing, and commit, which keeps the evidence of a conflict, or the rejection
+ * of a payload that breaks the contract's fields. A twin that runs is in_progress at once, whatever
+ * the contract says of waiting; on SQLite it is waited for as the connection's busy handler says.
+ * On PostgreSQL the connection's role needs the tenant, as docs/sql-api.md says. */
+IBID_API IBID_CHECK enum ibid_code ibid_adopt_sqlite(struct ibid *ibid, struct sqlite3 *db,
+                                                     const struct ibid_command *command,
+                                                     struct ibid_adopted **ret_adopted,
+                                                     struct ibid_result **ret,
+                                                     struct ibid_err *err);
+IBID_API IBID_CHECK enum ibid_code ibid_adopt_postgres(struct ibid *ibid, struct pg_conn *conn,
+                                                       const struct ibid_command *command,
+                                                       struct ibid_adopted **ret_adopted,
+                                                       struct ibid_result **ret,
+                                                       struct ibid_err *err);
+
+/* The command, as a handler sees it: for the accessors above, ibid_emit and ibid_resource. Lives as
+ * long as the handle. Events are noted, and written by ibid_adopted_complete. */
+IBID_API struct ibid_work *ibid_adopted_work(struct ibid_adopted *adopted);
+
+/* Finish it, once. `*ret`, freed by ibid_result_free, is its outcome, and true once the caller has
+ * committed. After an error the command is still open. `body` is JSON or NULL, `status` 200..399;
+ * the resource is that of ibid_resource. IBID_FAILED: an event was refused, such as for a version
+ * that is not the next: complete it again, reject or fail it, or roll back. IBID_MISUSE: it is not
+ * open in this transaction. A mistake in ibid_emit is reported here. */
+IBID_API IBID_CHECK enum ibid_code ibid_adopted_complete(struct ibid_adopted *adopted, int status,
+                                                         const char *body, struct ibid_result **ret,
+                                                         struct ibid_err *err);
+
+/* The same where a unique index has shown that the business fact exists already: the answer and
+ * the resource are those of the existing document, and no events are written. */
+IBID_API IBID_CHECK enum ibid_code ibid_adopted_link(struct ibid_adopted *adopted, int status,
+                                                     const char *body, struct ibid_result **ret,
+                                                     struct ibid_err *err);
+
+/* Finish it without success: rejected for `reason`, as with ibid_reject, or failed, as with
+ * ibid_fail; the contract says whether the same key may try again. Events that were noted are
+ * forgotten. What the caller has done itself it undoes itself: set a savepoint before the work and
+ * roll back to it first. */
+IBID_API IBID_CHECK enum ibid_code ibid_adopted_reject(struct ibid_adopted *adopted,
+                                                       const char *reason, int status,
+                                                       const char *text, struct ibid_result **ret,
+                                                       struct ibid_err *err);
+IBID_API IBID_CHECK enum ibid_code ibid_adopted_fail(struct ibid_adopted *adopted, const char *text,
+                                                     struct ibid_result **ret,
+                                                     struct ibid_err *err);
+
+/* Takes NULL. Before ibid_close; the connection may be closed before or after. Touches nothing: an
+ * unfinished command stays so, and its commit is refused. */
+IBID_API void ibid_adopted_free(struct ibid_adopted *adopted);
 
 /* ---- Identity and meaning, without a store -------------------------------------------------- */
 

@@ -13,11 +13,11 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 enum { TEXT_BYTES_MAX = 1 << 20, ARENA_BYTES_MAX = 256 << 20 };
 
-enum verdict { PASS, FAIL, ASK, NOT_APPLICABLE };
+enum review_verdict { PASS, FAIL, ASK, NOT_APPLICABLE };
 static const char *const verdict_names[] = {"pass", "fail", "ask", "not applicable"};
 
 struct answer {
-	enum verdict verdict;
+	enum review_verdict verdict;
 	const char *why; /* the evidence, what to do, what to look at, or why it does not apply */
 };
 
@@ -365,7 +365,8 @@ static struct answer growth(const struct view *view)
 
 /* ---- Events --------------------------------------------------------------------------------- */
 
-static struct answer of_events(const struct view *view, enum verdict verdict, const char *text)
+static struct answer of_events(const struct view *view, enum review_verdict verdict,
+                               const char *text)
 {
 	if (!view->contract->emits.count)
 		return ANSWER(view, NOT_APPLICABLE, "emits: []");
@@ -761,7 +762,7 @@ struct pages {
 	struct review_counts *counts;
 };
 
-static void count(struct review_counts *counts, enum verdict verdict)
+static void count(struct review_counts *counts, enum review_verdict verdict)
 {
 	counts->pass += verdict == PASS;
 	counts->fail += verdict == FAIL;

@@ -71,6 +71,13 @@ IBID_CHECK enum ibid_code ledger_stage(struct ledger *ledger, const struct ibid_
 IBID_CHECK enum ibid_code ledger_recover(struct ledger *ledger, const struct ibid_recovery *options,
                                          size_t *ret_count, struct ibid_err *err);
 
+/* See ibid_adopt_sqlite and ibid_adopt_postgres; `engine` is the store's name that the connection
+ * belongs to. */
+IBID_CHECK enum ibid_code ledger_adopt(struct ledger *ledger, const char *engine, void *connection,
+                                       const struct ibid_command *command,
+                                       struct ibid_adopted **ret_adopted, struct ibid_result **ret,
+                                       struct ibid_err *err);
+
 /* See ibid_submit. */
 IBID_CHECK enum ibid_code ledger_submit(struct ledger *ledger, const struct ibid_command *command,
                                         struct ibid_result **ret, struct ibid_err *err);

@@ -6,10 +6,7 @@
  * token that nobody has taken it over (I6), in the transaction that writes everything else (I1). */
 #include "ledger/staged.h"
 
-#include "base/utf8.h"
-
 #include <stdlib.h>
-#include <string.h>
 
 enum ibid_code ledger_stage(struct ledger *ledger, const struct ibid_command *command,
                             struct ibid_staged **ret_staged, struct ibid_result **ret,
@@ -92,18 +89,12 @@ enum ibid_code ibid_staged_finish(struct ibid_staged *staged, ibid_handler *hand
 	return submission_decide(sub, ret, err);
 }
 
-static const char *text_or(const char *text, const char *otherwise)
-{
-	bool good = text && *text && strlen(text) <= TEXT_BYTES_MAX && utf8_ok(text, strlen(text));
-	return good ? text : otherwise;
-}
-
 enum ibid_code ibid_staged_fail(struct ibid_staged *staged, bool retryable, const char *text,
                                 struct ibid_result **ret, struct ibid_err *err)
 {
 	struct ibid_err spare;
 	return submission_end(&staged->sub, retryable ? COMMAND_FAILED : COMMAND_REJECTED,
-	                      "HANDLER_FAILED", text_or(text, "the worker gave no reason"), ret,
+	                      "HANDLER_FAILED", work_text_or(text, "the worker gave no reason"), ret,
 	                      err_or(err, &spare));
 }
 
@@ -112,5 +103,6 @@ enum ibid_code ibid_staged_unknown(struct ibid_staged *staged, const char *text,
 {
 	struct ibid_err spare;
 	return submission_end(&staged->sub, COMMAND_UNKNOWN, "OUTCOME_UNKNOWN",
-	                      text_or(text, "the worker gave no reason"), ret, err_or(err, &spare));
+	                      work_text_or(text, "the worker gave no reason"), ret,
+	                      err_or(err, &spare));
 }

@@ -5,6 +5,7 @@
 #ifndef LEDGER_SUBMISSION_H
 #define LEDGER_SUBMISSION_H
 
+#include "ledger/decide.h"
 #include "ledger/ledger.h"
 #include "ledger/work.h"
 
@@ -13,6 +14,7 @@ enum errand {
 	ERRAND_STAGE,  /* claim it, under a lease */
 	ERRAND_TAKE,   /* over: the lease under `token` has ended */
 	ERRAND_FINISH, /* under the lease that is held */
+	ERRAND_ADOPT,  /* in a transaction of the caller's, which does the work itself */
 };
 
 /* Everything one submit knows. */
@@ -86,6 +88,38 @@ IBID_CHECK enum ibid_code submission_view(struct submission *sub, struct ibid_wo
 /* Run a script as the work; codes as the store's run_script. */
 enum ibid_code submission_run_script(struct ibid_work *work, const struct script *script,
                                      struct ibid_err *err);
+
+/* ---- The same judgement and the same rows, for a transaction of the caller's ---------------- */
+
+/* What the row that is there means for this command. `*ret_fingerprint`: the command's, under the
+ * row's contract version. */
+IBID_CHECK enum ibid_code submission_judge(struct submission *sub, const struct command_row *row,
+                                           enum verdict *ret, struct sha256 *ret_fingerprint,
+                                           struct ibid_err *err);
+
+/* What is kept of a conflict. */
+struct evidence_row submission_evidence(const struct submission *sub, const struct command_row *row,
+                                        const struct sha256 *fingerprint);
+
+/* Put a verdict other than VERDICT_RUN... into the result, and count the duplicate. */
+void submission_tell(struct submission *sub, enum verdict verdict, const struct command_row *row,
+                     const struct sha256 *fingerprint);
+
+/* The row of a run that begins now; with `sub->anew`, of a new command in the place of `previous`.
+ */
+struct command_row submission_row(struct submission *sub, const struct command_row *previous);
+
+/* Make it the row of a success, and say what goes with it. */
+struct audit_row submission_complete(const struct submission *sub, struct command_row *row,
+                                     const struct outcome *outcome, bool linked);
+
+/* Make it the row of a refusal, as the contract says of the class. */
+void submission_refuse(const struct submission *sub, struct command_row *row,
+                       enum failure_class class, const struct outcome *outcome);
+
+/* What the first caller hears of a row: the whole answer. */
+void submission_tell_first(struct submission *sub, const struct command_row *row,
+                           const struct outcome *outcome);
 
 /* recover.c: run the script that looks whether a command was done. Codes of a handler. */
 enum ibid_code recovery_query(struct submission *sub, struct ibid_work *work, struct ibid_err *err);

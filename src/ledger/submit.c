@@ -113,7 +113,8 @@ enum ibid_code submission_prepare(struct submission *sub, const struct ibid_comm
 	sub->script = sub->operation->script;
 	sub->handler = sub->operation->handler;
 	sub->user = sub->operation->user;
-	if (!sub->script && !sub->handler && !sub->contract->staged.lease_us)
+	if (!sub->script && !sub->handler && !sub->contract->staged.lease_us &&
+	    sub->errand != ERRAND_ADOPT)
 		return err_set(
 		    err, IBID_MISUSE,
 		    "operation %s has `handler: callback` and no callback: call ibid_handle first", name);
@@ -156,16 +157,7 @@ static enum ibid_code tell_conflict(struct submission *sub, const struct command
                                     const struct sha256 *fingerprint, struct ibid_err *err)
 {
 	struct store *store = sub->ledger->store;
-	struct evidence_row evidence = {
-	    .tenant = sub->identity.tenant,
-	    .command_id = row->id,
-	    .fingerprint = *fingerprint,
-	    .client = sub->sender.client,
-	    .actor = sub->sender.actor,
-	    .first_us = sub->now_us,
-	    .last_us = sub->now_us,
-	    .count = 1,
-	};
+	struct evidence_row evidence = submission_evidence(sub, row, fingerprint);
 	enum ibid_code code = store->ops->put_evidence(store, &evidence, err);
 	if (code)
 		return err_prefix(err,
@@ -1156,6 +1148,97 @@ enum ibid_code submission_view(struct submission *sub, struct ibid_work *ret, st
 	if (!sub->payload)
 		return IBID_OK;
 	return fields_check(&sub->arena, sub->contract, sub->payload, &ret->params, &why, err);
+}
+
+/* ---- For a transaction of the caller's ------------------------------------------------------ */
+
+enum ibid_code submission_judge(struct submission *sub, const struct command_row *row,
+                                enum verdict *ret, struct sha256 *ret_fingerprint,
+                                struct ibid_err *err)
+{
+	bool same = false;
+	*ret_fingerprint = sub->fingerprint;
+	if (command_expired(row, sub->now_us)) {
+		*ret = decide_expired(sub->contract);
+		return IBID_OK;
+	}
+	enum ibid_code code = same_payload(sub, row, &same, ret_fingerprint, err);
+	if (!code)
+		*ret = decide(sub->contract, row->state, same);
+	return code;
+}
+
+struct evidence_row submission_evidence(const struct submission *sub, const struct command_row *row,
+                                        const struct sha256 *fingerprint)
+{
+	return (struct evidence_row){
+	    .tenant = sub->identity.tenant,
+	    .command_id = row->id,
+	    .fingerprint = *fingerprint,
+	    .client = sub->sender.client,
+	    .actor = sub->sender.actor,
+	    .first_us = sub->now_us,
+	    .last_us = sub->now_us,
+	    .count = 1,
+	};
+}
+
+void submission_tell(struct submission *sub, enum verdict verdict, const struct command_row *row,
+                     const struct sha256 *fingerprint)
+{
+	static const struct uuid unseen;
+	const struct uuid *id = memcmp(&row->id, &unseen, sizeof unseen) == 0 ? NULL : &row->id;
+	switch (verdict) {
+	case VERDICT_REPLAY: tell_replay(sub, row); break;
+	case VERDICT_CONFLICT:
+		result_conflict(sub->result, row, sub->now_us - row->created_us);
+		log_decision(sub, IBID_LOG_WARN, "command.conflict", "key reused with another payload");
+		break;
+	case VERDICT_IN_PROGRESS:
+		result_in_progress(sub->result, id,
+		                   sub->contract->duplicates.in_progress == PROGRESS_ACCEPTED);
+		break;
+	case VERDICT_EXPIRED:
+		result_expired(sub->result, row, sub->now_us);
+		log_decision(sub, IBID_LOG_WARN, "command.expired", "the key is used after its retention");
+		break;
+	default: result_unknown(sub->result, id); break;
+	}
+	if (id)
+		note_duplicate(sub, row, fingerprint);
+}
+
+struct command_row submission_row(struct submission *sub, const struct command_row *previous)
+{
+	return row_of(sub, previous);
+}
+
+struct audit_row submission_complete(const struct submission *sub, struct command_row *row,
+                                     const struct outcome *outcome, bool linked)
+{
+	complete_row(row, sub->contract, outcome, linked);
+	return audit_of(sub, row, outcome);
+}
+
+void submission_refuse(const struct submission *sub, struct command_row *row,
+                       enum failure_class class, const struct outcome *outcome)
+{
+	bool server = class == FAILURE_SERVER;
+	row->state = sub->contract->final[class] ? COMMAND_REJECTED : COMMAND_FAILED;
+	row->status = server ? 500 : outcome->status;
+	row->reason = server ? "HANDLER_FAILED" : outcome->reason;
+	row->text = outcome->text;
+	row->resource_type = outcome->resource_type;
+	row->resource_id = outcome->resource_id;
+	if (server)
+		log_decision(sub, IBID_LOG_ERROR, "command.failed", outcome->text);
+}
+
+void submission_tell_first(struct submission *sub, const struct command_row *row,
+                           const struct outcome *outcome)
+{
+	struct command_row told = row->state == COMMAND_COMPLETED ? whole_answer(row, outcome) : *row;
+	result_of_row(sub->result, &told);
 }
 
 enum ibid_code ledger_submit(struct ledger *ledger, const struct ibid_command *command,

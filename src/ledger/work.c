@@ -108,6 +108,11 @@ static bool text_ok(const char *text, size_t most)
 	return !text || (strlen(text) <= most && utf8_ok(text, strlen(text)));
 }
 
+const char *work_text_or(const char *text, const char *otherwise)
+{
+	return text && *text && text_ok(text, TEXT_BYTES_MAX) ? text : otherwise;
+}
+
 /* Strict JSON in, canonical JSON out. */
 static enum ibid_code canonical_copy(struct arena *arena, const char *json, size_t size, size_t cap,
                                      const char **ret, size_t *ret_size, struct ibid_err *err)

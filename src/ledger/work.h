@@ -45,6 +45,9 @@ enum ibid_code work_result(struct ibid_work *work, enum ibid_code returned);
 enum ibid_code work_check_answer(struct arena *arena, struct outcome *outcome);
 enum ibid_code work_check_rejection(struct arena *arena, struct outcome *outcome);
 
+/* The sentence of a failure, where it is one that can be kept. */
+const char *work_text_or(const char *text, const char *otherwise);
+
 /* Put the reason of a failure where the ledger looks for it. Returns IBID_FAILED. */
 enum ibid_code outcome_fail(struct arena *arena, struct outcome *outcome, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

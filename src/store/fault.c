@@ -371,6 +371,59 @@ static enum ibid_code fault_commit(struct tx **tx, struct arena *arena, struct o
 	return what == ACT_AFTER ? err_set(err, IBID_UNKNOWN, "injected fault") : code;
 }
 
+static void fault_release_adopted(struct tx **tx)
+{
+	if (!*tx)
+		return;
+	const struct store_ops *ops = fault_of((*tx)->store)->inner->ops;
+	struct tx *inner = unwrap(tx);
+	ops->release_adopted(&inner);
+}
+
+static enum ibid_code fault_adopt(struct store *store, void *connection, struct tx **ret,
+                                  struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	const struct store_ops *ops = fault->inner->ops;
+	struct tx *inner = NULL;
+	enum ibid_code code;
+	FAULTY(fault, code, err, ops->adopt(fault->inner, connection, &inner, err));
+	struct fault_tx *tx = code ? NULL : calloc(1, sizeof *tx);
+	if (!code && !tx)
+		code = err_set(err, IBID_NOMEM, "out of memory");
+	if (code) {
+		ops->release_adopted(&inner);
+		return code;
+	}
+	tx->base.store = store;
+	tx->inner = inner;
+	*ret = &tx->base;
+	return IBID_OK;
+}
+
+static enum ibid_code fault_begin_adopted(struct tx *tx, struct arena *arena,
+                                          const struct beginning *beginning, struct begun *ret,
+                                          struct ibid_err *err)
+{
+	struct fault *fault = fault_of(tx->store);
+	struct begun begun;
+	enum ibid_code code;
+	FAULTY(fault, code, err,
+	       fault->inner->ops->begin_adopted(inner_of(tx), arena, beginning, &begun, err));
+	if (!code)
+		*ret = begun;
+	return code;
+}
+
+static enum ibid_code fault_finish_adopted(struct tx *tx, const struct finishing *ending,
+                                           struct ibid_err *err)
+{
+	struct fault *fault = fault_of(tx->store);
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->finish_adopted(inner_of(tx), ending, err));
+	return code;
+}
+
 static enum ibid_code fault_renew_lease(struct store *store, const char *tenant,
                                         const struct uuid *id, int64_t token, int64_t lease_us,
                                         struct ibid_err *err)
@@ -592,6 +645,10 @@ static const struct store_ops fault_ops = {
     .run_group = fault_run_group,
     .commit = fault_commit,
     .rollback = fault_rollback,
+    .adopt = fault_adopt,
+    .begin_adopted = fault_begin_adopted,
+    .finish_adopted = fault_finish_adopted,
+    .release_adopted = fault_release_adopted,
     .renew_lease = fault_renew_lease,
     .list_stale = fault_list_stale,
     .put_evidence = fault_put_evidence,

@@ -280,6 +280,17 @@ struct work_context {
 /* May the command of this context take the place of the row that its claim found? */
 bool command_gives_way(const struct command_row *row, const struct work_context *context);
 
+/* What a duplicate gets: the words of the decision table (ledger/decide.c). */
+enum verdict {
+	VERDICT_RUN,         /* the identity may be run (again) */
+	VERDICT_REPLAY,      /* give back the outcome on the row */
+	VERDICT_CONFLICT,    /* one key, one fingerprint (I2): refuse, keep evidence */
+	VERDICT_IN_PROGRESS, /* somebody has it: answer as the contract says */
+	VERDICT_UNKNOWN,     /* nobody knows: tell the state, change nothing */
+	VERDICT_EXPIRED,     /* the key may not be used any more: refuse */
+	VERDICT_RUN_ANEW,    /* the key is forgotten: run as a new command in the row's place */
+};
+
 /* ---- Transactions --------------------------------------------------------------------------- */
 
 struct store {
@@ -333,6 +344,44 @@ struct group_member {
 	bool done;
 	struct claim claim; /* not done: see run_group */
 	struct outcome outcome;
+};
+
+/* What is to be written for a command that is begun, after a look at its row. */
+struct plan {
+	enum verdict verdict;
+	struct command_row row;       /* VERDICT_RUN...: IN_PROGRESS, or an outcome already */
+	struct evidence_row evidence; /* VERDICT_CONFLICT */
+};
+
+/* `found`: the row that is there; NULL: none. */
+typedef enum ibid_code plan_fn(void *user, const struct command_row *found, struct plan *ret,
+                               struct ibid_err *err);
+
+/* A command that is begun in a transaction of the caller's. */
+struct beginning {
+	struct identity identity;
+	const char *payload; /* canonical */
+	int contract_version;
+	const char *client, *actor, *resource, *correlation_id, *causation_id; /* NULL: none */
+	plan_fn *plan; /* asked once, where the engine does not decide by itself */
+	void *user;
+};
+
+struct begun {
+	enum verdict verdict;
+	struct command_row row; /* VERDICT_RUN...: as it was written. Otherwise as it was found, as far
+	                           as its verdict needs it; id all zero: a twin's that can't be seen */
+};
+
+/* How it ends, in the same transaction. */
+struct finishing {
+	const struct command_row *row;      /* as it is to be: COMPLETED, REJECTED or FAILED */
+	const struct command_row *previous; /* as begin_adopted left it */
+	const struct outcome *outcome;      /* the whole answer, whatever is kept of it */
+	bool by_failure;                    /* not COMPLETED: by a failure, not a rejection */
+	const struct audit_row *audit;      /* COMPLETED; else NULL */
+	const struct event_row *events;
+	size_t event_count;
 };
 
 struct command_filter {
@@ -510,6 +559,30 @@ struct store_ops {
 	enum ibid_code (*commit)(struct tx **, struct arena *, struct outcome *ret, struct ibid_err *);
 	void (*rollback)(struct tx **); /* no-op on a NULL transaction */
 
+	/* ---- In a transaction of the caller's -------------------------------------------------------
+	 */
+
+	/* Use the transaction that is open on the caller's connection (sqlite3 *, PGconn *). Only these
+	 * four verbs take it, and none of them ends it, or replaces a hook or a setting of the
+	 * connection: what a verb writes stands behind a savepoint of its own, so that a verb that
+	 * fails has changed nothing; unless SQLite rolled everything back, which is IBID_RETRY, as is
+	 * whatever only a new transaction can mend. IBID_MISUSE: no transaction is open, it has failed,
+	 * the connection is busy, or set up so that an unfinished command could commit. */
+	enum ibid_code (*adopt)(struct store *, void *connection, struct tx **ret, struct ibid_err *);
+
+	/* Claim the identity and, where it is to be run, write its row IN_PROGRESS together with a note
+	 * that makes the database refuse the commit until finish_adopted takes it away. PostgreSQL
+	 * decides by itself, by the kept contract; a twin that runs now is VERDICT_IN_PROGRESS there,
+	 * and waited for on SQLite, as long as the connection's busy handler waits. */
+	enum ibid_code (*begin_adopted)(struct tx *, struct arena *, const struct beginning *,
+	                                struct begun *ret, struct ibid_err *);
+
+	/* Write what the command ends in. IBID_MISUSE: it is not open in this transaction. IBID_FAILED:
+	 * an event was refused, as put_event says: nothing is written, and it is still open. */
+	enum ibid_code (*finish_adopted)(struct tx *, const struct finishing *, struct ibid_err *);
+
+	void (*release_adopted)(struct tx **); /* forgets it; no-op on NULL */
+
 	/* ---- Leases: each is one transaction of its own ---------------------------------------------
 	 */
 
@@ -640,8 +713,8 @@ enum fault_kind {
 	FAULT_KILL_BEFORE,    /* SIGKILL to this process, before the verb */
 	FAULT_KILL_AFTER,
 };
-/* Act once, at the N-th verb from 1 (close, rollback, lend and free_script can't fail and are not
- * counted). Owns inner.
+/* Act once, at the N-th verb from 1 (close, rollback, lend, release_adopted and free_script can't
+ * fail and are not counted). Owns inner.
  */
 struct store *store_fault_wrap(struct store *inner, enum fault_kind kind, unsigned n);
 bool store_fault_fired(const struct store *store);

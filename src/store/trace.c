@@ -239,6 +239,50 @@ static void trace_rollback(struct tx **tx)
 	after(trace, "rollback", IBID_OK);
 }
 
+static enum ibid_code trace_adopt(struct store *store, void *connection, struct tx **ret,
+                                  struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	struct trace_tx *tx = calloc(1, sizeof *tx);
+	if (!tx)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	enum ibid_code code = TRACED(trace, adopt, trace->inner, connection, &tx->inner, err);
+	tx->base.store = store;
+	if (code)
+		free(tx);
+	else
+		*ret = &tx->base;
+	return code;
+}
+
+static enum ibid_code trace_begin_adopted(struct tx *tx, struct arena *arena,
+                                          const struct beginning *beginning, struct begun *ret,
+                                          struct ibid_err *err)
+{
+	struct trace *trace = trace_of(tx->store);
+	return TRACED(trace, begin_adopted, inner_of(tx), arena, beginning, ret, err);
+}
+
+static enum ibid_code trace_finish_adopted(struct tx *tx, const struct finishing *ending,
+                                           struct ibid_err *err)
+{
+	struct trace *trace = trace_of(tx->store);
+	return TRACED(trace, finish_adopted, inner_of(tx), ending, err);
+}
+
+static void trace_release_adopted(struct tx **tx)
+{
+	if (!*tx)
+		return;
+	struct trace *trace = trace_of((*tx)->store);
+	struct tx *inner = inner_of(*tx);
+	free(*tx);
+	*tx = NULL;
+	before(trace, "release_adopted");
+	trace->inner->ops->release_adopted(&inner);
+	after(trace, "release_adopted", IBID_OK);
+}
+
 static enum ibid_code trace_renew_lease(struct store *store, const char *tenant,
                                         const struct uuid *id, int64_t token, int64_t lease_us,
                                         struct ibid_err *err)
@@ -411,6 +455,10 @@ static const struct store_ops trace_ops = {
     .run_group = trace_run_group,
     .commit = trace_commit,
     .rollback = trace_rollback,
+    .adopt = trace_adopt,
+    .begin_adopted = trace_begin_adopted,
+    .finish_adopted = trace_finish_adopted,
+    .release_adopted = trace_release_adopted,
     .renew_lease = trace_renew_lease,
     .list_stale = trace_list_stale,
     .put_evidence = trace_put_evidence,

@@ -98,13 +98,45 @@ class Installed(unittest.TestCase):
         finally:
             subprocess.run(["psql", "-q", POSTGRES, "-c", "drop database %s with (force)" % name], check=True)
 
+    def adopt(self, store, query):
+        """Money is moved once, in the program's own transaction, however often it runs."""
+        program = self.build("adopt", "-lsqlite3", "-lpq")
+        for first in ("executed", "replayed executed"):
+            ran = subprocess.run([program, store, self.contracts], env=self.env, capture_output=True, text=True)
+            self.assertEqual(ran.stderr, "")
+            self.assertEqual(ran.stdout, "%s 201 {\"done\":true}\nreplayed executed 201 {\"done\":true}\n" % first)
+        self.assertEqual(query(), "A 8750, B 1250")
+
+    def test_adopt_on_sqlite_moves_money_once_in_the_programs_own_transaction(self):
+        path = os.path.join(self.dir, "adopt.db")
+
+        def query():
+            with sqlite3.connect(path) as db:
+                return ", ".join("%s %d" % row for row in db.execute("select id, cents from account order by id"))
+        self.adopt("sqlite:" + path, query)
+
+    def test_adopt_on_postgres_moves_money_once_in_the_programs_own_transaction(self):
+        self.assertTrue(POSTGRES, "IBID_TEST_PG is not set")
+        name = "adopt_%d" % os.getpid()
+        store = POSTGRES.rsplit("/", 1)[0] + "/" + name
+        subprocess.run(["psql", "-q", POSTGRES, "-c", "create database " + name], check=True)
+
+        def query():
+            sql = "select string_agg(id || ' ' || cents, ', ' order by id) from account"
+            return subprocess.run(["psql", "-At", store, "-c", sql], check=True, capture_output=True, text=True).stdout.strip()
+        try:
+            self.adopt(store, query)
+        finally:
+            subprocess.run(["psql", "-q", POSTGRES, "-c", "drop database %s with (force)" % name], check=True)
+
     def test_only_the_public_names_are_exported(self):
         library = os.path.realpath(os.path.join(self.lib, "libibid.so"))
         listed = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True).stdout
         names = {line.split()[-1].split("@")[0] for line in listed.splitlines() if " A " not in line}
         with open(os.path.join(SOURCE, "include", "ibid.h"), encoding="utf-8") as header:
             declared = set(re.findall(r"^IBID_API [^;(]*?\b(ibid_[a-z0-9_]+)\(", header.read(), re.M))
-        self.assertGreater(len(declared), 30)
+        self.assertGreater(len(declared), 50)
+        self.assertIn("ibid_adopt_sqlite", declared)
         self.assertEqual(names, declared)
         soname = subprocess.run(["objdump", "-p", library], check=True, capture_output=True, text=True).stdout
         self.assertRegex(soname, r"SONAME\s+libibid\.so\.0\n")

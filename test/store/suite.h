@@ -90,6 +90,11 @@ struct suite_backend {
 	/* One number by SQL, outside the store. */
 	int64_t (*number)(const char *sql);
 	const char *const *sql; /* SUITE_SQL_COUNT texts */
+	/* A connection of the program's own to that database, fit to be adopted, and SQL on it: false
+	 * when the database refused it. */
+	void *(*connect)(void);
+	bool (*run)(void *connection, const char *sql);
+	void (*disconnect)(void *connection);
 };
 
 /* Short, so that tests of waiting are quick; long enough for a loaded machine. */

@@ -78,9 +78,28 @@ static struct store *fresh(void)
 	return again();
 }
 
+static void *connect_own(void)
+{
+	return fixture_connect(fixture_own_url());
+}
+
+static bool run_own(void *link, const char *text)
+{
+	PGresult *result = PQexec(link, text);
+	ExecStatusType status = PQresultStatus(result);
+	PQclear(result);
+	return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+}
+
+static void disconnect_own(void *link)
+{
+	PQfinish(link);
+}
+
 int main(void)
 {
-	static const struct suite_backend backend = {fresh, again, fixture_exec, fixture_number, sql};
+	static const struct suite_backend backend = {fresh, again,       fixture_exec, fixture_number,
+	                                             sql,   connect_own, run_own,      disconnect_own};
 	fixture_start();
 	int failed = suite_run("postgres", &backend);
 	fixture_stop();

@@ -150,7 +150,25 @@ static int64_t number(const char *text)
 	return value;
 }
 
-static const struct suite_backend sqlite = {fresh, again, exec, number, sql};
+static void *connect_own(void)
+{
+	sqlite3 *db = open_raw();
+	assert_int_equal(sqlite3_exec(db, "pragma foreign_keys = on", NULL, NULL, NULL), SQLITE_OK);
+	return db;
+}
+
+static bool run_own(void *db, const char *text)
+{
+	return sqlite3_exec(db, text, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+static void disconnect_own(void *db)
+{
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static const struct suite_backend sqlite = {fresh, again,       exec,    number,
+                                            sql,   connect_own, run_own, disconnect_own};
 
 /* ---- Opening -------------------------------------------------------------------------------- */
 

@@ -25,6 +25,15 @@
 	X(COMMIT, commit, 0)                                                                           \
 	X(ROLLBACK, rollback, 0)                                                                       \
 	X(GUARD, guard, 1)                                                                             \
+	X(ADOPT_BEGIN, adopt_begin, 10)                                                                \
+	X(ADOPT_COMPLETE, adopt_complete, 6)                                                           \
+	X(ADOPT_EMIT, adopt_emit, 7)                                                                   \
+	X(ADOPT_FAIL, adopt_fail, 2)                                                                   \
+	X(ADOPT_KEEP, adopt_keep, 0)                                                                   \
+	X(ADOPT_MARK, adopt_mark, 0)                                                                   \
+	X(ADOPT_PLACE, adopt_place, 0)                                                                 \
+	X(ADOPT_REJECT, adopt_reject, 4)                                                               \
+	X(ADOPT_UNDO, adopt_undo, 0)                                                                   \
 	X(CLAIM_LOCK, claim_lock, 8)                                                                   \
 	X(CLAIM_FIND, claim_find, 5)                                                                   \
 	X(EXPRESS_CLAIM, express_claim, 11)                                                            \
@@ -181,6 +190,7 @@ struct pg_store {
 	unsigned busy_ms;
 	_Atomic bool settles; /* there are constraints that a group must not put off: see group.c */
 	struct pg_pool pool;
+	_Atomic int64_t place; /* see adopt_place.sql; 0: not asked for yet */
 };
 
 IBID_CHECK enum ibid_code pg_pool_init(struct pg_store *store, unsigned most, struct ibid_err *err);
@@ -393,6 +403,16 @@ enum ibid_code pg_get_exception(struct store *store, struct arena *arena, const 
 enum ibid_code pg_list_exceptions(struct store *store, struct arena *arena,
                                   const struct exception_filter *filter, struct exception_row **ret,
                                   size_t *ret_count, struct ibid_err *err);
+
+/* adopt.c */
+enum ibid_code pg_adopt(struct store *store, void *connection, struct tx **ret,
+                        struct ibid_err *err);
+enum ibid_code pg_begin_adopted(struct tx *tx, struct arena *arena,
+                                const struct beginning *beginning, struct begun *ret,
+                                struct ibid_err *err);
+enum ibid_code pg_finish_adopted(struct tx *tx, const struct finishing *ending,
+                                 struct ibid_err *err);
+void pg_release_adopted(struct tx **tx);
 
 /* stage.c */
 enum ibid_code pg_renew_lease(struct store *store, const char *tenant, const struct uuid *id,

@@ -2,8 +2,8 @@
 /* evidence.c -- the same key with another payload: kept once, counted. */
 #include "store/sqlite/lite.h"
 
-static enum ibid_code upsert(struct lite_conn *conn, const struct evidence_row *row,
-                             struct ibid_err *err)
+enum ibid_code lite_count_evidence(struct lite_conn *conn, const struct evidence_row *row,
+                                   struct ibid_err *err)
 {
 	struct lite_run run;
 	enum ibid_code code = lite_start(conn, LITE_evidence_put, &run, err);
@@ -28,7 +28,7 @@ enum ibid_code lite_put_evidence(struct store *base, const struct evidence_row *
 	enum ibid_code code = lite_write_begin(store, lite_wait_us(store), &conn, err);
 	if (code)
 		return code;
-	return lite_write_end(store, upsert(conn, row, err), err);
+	return lite_write_end(store, lite_count_evidence(conn, row, err), err);
 }
 
 static void read_row(struct lite_run *run, struct arena *arena, void *row)

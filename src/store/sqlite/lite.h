@@ -194,6 +194,13 @@ enum ibid_code lite_renew_lease(struct store *, const char *tenant, const struct
 /* Say of a row that was read whether its lease has ended. */
 void lite_mark_stale(const struct lite_store *store, struct command_row *row);
 
+/* adopt.c */
+enum ibid_code lite_adopt(struct store *, void *connection, struct tx **ret, struct ibid_err *);
+enum ibid_code lite_begin_adopted(struct tx *, struct arena *, const struct beginning *,
+                                  struct begun *ret, struct ibid_err *);
+enum ibid_code lite_finish_adopted(struct tx *, const struct finishing *, struct ibid_err *);
+void lite_release_adopted(struct tx **);
+
 /* event.c */
 enum ibid_code lite_put_event(struct tx *, const struct event_row *, struct ibid_err *);
 enum ibid_code lite_list_events(struct store *, struct arena *, const char *tenant,
@@ -208,6 +215,9 @@ enum ibid_code lite_list_audit(struct store *, struct arena *, const char *tenan
 
 /* evidence.c */
 enum ibid_code lite_put_evidence(struct store *, const struct evidence_row *, struct ibid_err *);
+/* On the given connection. */
+IBID_CHECK enum ibid_code lite_count_evidence(struct lite_conn *conn,
+                                              const struct evidence_row *row, struct ibid_err *err);
 enum ibid_code lite_list_evidence(struct store *, struct arena *, const char *tenant,
                                   const struct uuid *command_id, struct evidence_row **ret,
                                   size_t *ret_count, struct ibid_err *);

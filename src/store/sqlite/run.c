@@ -71,6 +71,13 @@ void lite_bind_hash(struct lite_run *run, const struct sha256 *hash)
 		note(run, sqlite3_bind_blob(run->stmt, at, hash->bytes, sizeof hash->bytes, SQLITE_STATIC));
 }
 
+/* A connection of the caller's may have been told to return the short codes. */
+static int extended(const struct lite_run *run)
+{
+	int rc = sqlite3_extended_errcode(run->conn->db);
+	return (rc & 0xff) == (run->rc & 0xff) ? rc : run->rc;
+}
+
 bool lite_row(struct lite_run *run, enum ibid_code *code, struct ibid_err *err)
 {
 	if (*code)
@@ -79,8 +86,10 @@ bool lite_row(struct lite_run *run, enum ibid_code *code, struct ibid_err *err)
 	run->read = 0;
 	if (!run->rc || run->rc == SQLITE_ROW)
 		run->rc = sqlite3_step(run->stmt);
-	if (run->rc != SQLITE_ROW && run->rc != SQLITE_DONE)
+	if (run->rc != SQLITE_ROW && run->rc != SQLITE_DONE) {
+		run->rc = extended(run);
 		*code = lite_fail(run->conn, run->rc, err);
+	}
 	return run->rc == SQLITE_ROW;
 }
 

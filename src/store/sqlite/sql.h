@@ -11,6 +11,8 @@
 /* One list for the enum and the texts; X(name) is sql/name.sql. */
 /* clang-format off */
 #define LITE_STATEMENTS(X) \
+	X(adopt_keep) X(adopt_mark) X(adopt_undo) X(open_command_get) X(open_command_put) \
+	X(open_command_take) \
 	X(aggregate_next) X(answer_delete) X(answer_put) X(audit_list) X(audit_list_by_command) \
 	X(audit_put) X(begin) X(command_get) X(command_get_by_id) X(command_list) \
 	X(command_list_all) X(command_list_stale) X(command_put) X(command_replace) \

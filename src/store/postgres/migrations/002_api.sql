@@ -200,16 +200,16 @@ comment on function ibid.verdict(json, text, boolean, boolean) is 'what a duplic
 
 create function ibid.command_begin(tenant text, operation text, key text, payload text,
 	client text default null, actor text default null, resource text default null,
-	correlation_id text default null, causation_id text default null)
+	correlation_id text default null, causation_id text default null, contract_version int default null)
 returns table (decision text, command_id uuid, status int, body text, outcome text, reason text,
-	message text, resource_type text, resource_id text, first_at timestamptz)
+	message text, resource_type text, resource_id text, first_at timestamptz, expires_at timestamptz)
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
 	contract json;
 	own_scope text;
 	own_key text;
-	print bytea; -- under the newest version, for a new row
+	print bytea; -- under the wanted version, for a new row
 	kept_print bytea; -- under the version on the row that is there
 	now timestamptz := clock_timestamp();
 	seen ibid.command;
@@ -218,7 +218,7 @@ declare
 	noted text;
 begin
 	perform ibid.demand_tenant(command_begin.tenant);
-	contract := ibid.contract_of(command_begin.operation, null);
+	contract := ibid.contract_of(command_begin.operation, command_begin.contract_version);
 	if contract -> 'staged' is not null then
 		raise exception 'operation % is staged: it is run by a program that calls ibid_stage',
 			command_begin.operation using errcode = 'IB010';
@@ -256,6 +256,7 @@ begin
 	if decision <> 'execute' then
 		command_id := seen.id;
 		first_at := seen.created_at;
+		expires_at := seen.expires_at;
 		status := case decision when 'replay' then seen.status when 'expired' then 410 when 'unknown' then 202
 			else 409 end;
 		if decision = 'replay' then
@@ -293,8 +294,8 @@ begin
 		update ibid.command as c set id = command_begin.command_id, state = 'IN_PROGRESS', scheme = 1,
 			contract_version = (contract ->> 'version')::int, fingerprint = print, linked = false,
 			status = 0, resource_type = null, resource_id = null, reason = null, text = null,
-			audit_id = null, attempts = seen.attempts + 1, client = command_begin.client,
-			actor = command_begin.actor, finished_at = null,
+			audit_id = null, client = command_begin.client, actor = command_begin.actor, finished_at = null,
+			attempts = case when seen.expires_at <= now then 1 else seen.attempts + 1 end,
 			created_at = case when seen.expires_at <= now then now else c.created_at end,
 			expires_at = now + ibid.duration(contract #>> '{key,retain}')
 		where c.tenant = command_begin.tenant and c.operation = command_begin.operation
@@ -304,6 +305,9 @@ begin
 	if not found then -- a bulk transaction without the lock had it, and has committed by now
 		raise exception 'the key was used at the same time' using errcode = 'serialization_failure',
 			hint = 'retry the transaction';
+	end if;
+	if seen.id <> command_id then -- it takes its body with it
+		delete from ibid.answer as a where a.tenant = command_begin.tenant and a.command_id = seen.id;
 	end if;
 
 	insert into ibid.open_command (xid, command_id, tenant, operation, scope, key, contract_version,
@@ -324,7 +328,7 @@ begin
 	end if;
 	return next;
 end $$;
-comment on function ibid.command_begin(text, text, text, text, text, text, text, text, text) is
+comment on function ibid.command_begin(text, text, text, text, text, text, text, text, text, int) is
 	'begins a command in the caller''s transaction. decision: execute (do the work, then finish it), or '
 	'replay, rejected, conflict, in_progress, unknown, expired (answer so, and do nothing)';
 

@@ -48,7 +48,7 @@ begin
 	if app then
 		revoke all on all tables in schema ibid from ibid_app;
 		revoke all on all functions in schema ibid from ibid_app;
-		grant execute on function ibid.command_begin(text, text, text, text, text, text, text, text, text),
+		grant execute on function ibid.command_begin(text, text, text, text, text, text, text, text, text, int),
 			ibid.command_complete(uuid, int, text, text, text, boolean),
 			ibid.command_reject(uuid, text, int, text), ibid.command_fail(uuid, text),
 			ibid.emit(text, text, text, text, bigint, text, uuid),
