@@ -86,6 +86,10 @@ IBID_CHECK enum ibid_code submission_view(struct submission *sub, struct ibid_wo
 enum ibid_code submission_run_script(struct ibid_work *work, const struct script *script,
                                      struct ibid_err *err);
 
+/* `code` of a callback, or IBID_MISUSE when it ended the transaction: what it did may be there. */
+enum ibid_code submission_check_undo(struct ibid_work *work, enum ibid_code code,
+                                     struct ibid_err *err);
+
 /* recover.c: run the script that looks whether a command was done. Codes of a handler. */
 enum ibid_code recovery_query(struct submission *sub, struct ibid_work *work, struct ibid_err *err);
 

@@ -305,6 +305,14 @@ static enum ibid_code fault_put_exception(struct tx *tx, const struct exception_
 	return code;
 }
 
+static enum ibid_code fault_lock_row(struct tx *tx, const char *row, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(tx->store);
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->lock_row(inner_of(tx), row, err));
+	return code;
+}
+
 static enum ibid_code fault_check_tx(struct tx *tx, struct ibid_err *err)
 {
 	struct fault *fault = fault_of(tx->store);
@@ -571,6 +579,7 @@ static const struct store_ops fault_ops = {
     .put_command = fault_put_command,
     .put_exception = fault_put_exception,
     .lend = fault_lend,
+    .lock_row = fault_lock_row,
     .check_tx = fault_check_tx,
     .express = fault_express,
     .commit = fault_commit,
@@ -603,6 +612,8 @@ struct store *store_fault_wrap(struct store *inner, enum fault_kind kind, unsign
 	fault->ops.name = inner->ops->name;
 	if (!inner->ops->express)
 		fault->ops.express = NULL;
+	if (!inner->ops->lock_row)
+		fault->ops.lock_row = NULL;
 	if (!inner->ops->check_tx)
 		fault->ops.check_tx = NULL;
 	fault->base.ops = &fault->ops;

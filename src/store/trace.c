@@ -185,6 +185,12 @@ static enum ibid_code trace_put_exception(struct tx *tx, const struct exception_
 	return TRACED(trace, put_exception, inner_of(tx), row, err);
 }
 
+static enum ibid_code trace_lock_row(struct tx *tx, const char *row, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(tx->store);
+	return TRACED(trace, lock_row, inner_of(tx), row, err);
+}
+
 static enum ibid_code trace_check_tx(struct tx *tx, struct ibid_err *err)
 {
 	struct trace *trace = trace_of(tx->store);
@@ -399,6 +405,7 @@ static const struct store_ops trace_ops = {
     .put_command = trace_put_command,
     .put_exception = trace_put_exception,
     .lend = trace_lend,
+    .lock_row = trace_lock_row,
     .check_tx = trace_check_tx,
     .express = trace_express,
     .commit = trace_commit,
@@ -431,6 +438,8 @@ struct store *store_trace_wrap(struct store *inner, store_trace_fn *fn, void *us
 	trace->ops.name = inner->ops->name;
 	if (!inner->ops->express)
 		trace->ops.express = NULL;
+	if (!inner->ops->lock_row)
+		trace->ops.lock_row = NULL;
 	if (!inner->ops->check_tx)
 		trace->ops.check_tx = NULL;
 	trace->base.ops = &trace->ops;

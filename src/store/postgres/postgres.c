@@ -35,6 +35,7 @@ static const struct store_ops postgres_ops = {
     .put_command = pg_put_command,
     .put_exception = pg_put_exception,
     .lend = pg_lend,
+    .lock_row = pg_lock_row,
     .check_tx = pg_check_tx,
     .commit = pg_commit,
     .rollback = pg_rollback,

@@ -269,6 +269,7 @@ enum ibid_code pg_tx_doom(struct pg_tx *tx, const struct ibid_err *err,
 IBID_CHECK enum ibid_code pg_tx_queue(struct pg_tx *tx, struct pg_call call, struct ibid_err *err);
 void *pg_lend(struct tx *tx, bool lent);
 enum ibid_code pg_check_tx(struct tx *tx, struct ibid_err *err);
+enum ibid_code pg_lock_row(struct tx *tx, const char *row, struct ibid_err *err);
 enum ibid_code pg_commit(struct tx **tx, struct arena *arena, struct outcome *ret,
                          struct ibid_err *err);
 void pg_rollback(struct tx **tx);
