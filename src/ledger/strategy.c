@@ -11,6 +11,7 @@
 #include "ledger/strategy.h"
 
 #include "base/json.h"
+#include "ledger/params.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -59,14 +60,17 @@ static enum ibid_code look(struct ibid_work *work, const struct script *script, 
 {
 	struct outcome said = work->outcome;
 	work->outcome = (struct outcome){0};
-	enum ibid_code code = submission_run_script(work, script, err);
+	const char *const *values = params_values(work);
+	enum ibid_code code = values ? work->tx->store->ops->run_query(work->tx, work->arena, script,
+	                                                               values, &work->outcome, err)
+	                             : err_set(err, IBID_NOMEM, "out of memory");
 	if (code == IBID_OK && work->outcome.found)
 		code = work_check_answer(work->arena, &work->outcome);
 	else if (code == IBID_REJECTED)
 		code = work_check_rejection(work->arena, &work->outcome);
-	else if (code == IBID_DUPLICATE)
+	else if (code == IBID_DUPLICATE) /* SQLite: it changed something, and was stopped by that */
 		code = outcome_fail(work->arena, &work->outcome,
-		                    "a script that looks violated the unique index %s",
+		                    "a script that may only look violated the unique index %s",
 		                    work->outcome.unique);
 	if (code)
 		return code;

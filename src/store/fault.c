@@ -269,6 +269,20 @@ static enum ibid_code fault_run_script(struct tx *tx, struct arena *arena,
 	return code;
 }
 
+static enum ibid_code fault_run_query(struct tx *tx, struct arena *arena,
+                                      const struct script *script, const char *const *values,
+                                      struct outcome *ret, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(tx->store);
+	struct outcome outcome = {.status = 0};
+	enum ibid_code code;
+	FAULTY(fault, code, err,
+	       fault->inner->ops->run_query(inner_of(tx), arena, script, values, &outcome, err));
+	if (code != IBID_UNAVAILABLE)
+		*ret = outcome;
+	return code;
+}
+
 static enum ibid_code fault_put_event(struct tx *tx, const struct event_row *event,
                                       struct ibid_err *err)
 {
@@ -574,6 +588,7 @@ static const struct store_ops fault_ops = {
     .claim = fault_claim,
     .resolve = fault_resolve,
     .run_script = fault_run_script,
+    .run_query = fault_run_query,
     .put_event = fault_put_event,
     .put_audit = fault_put_audit,
     .put_command = fault_put_command,

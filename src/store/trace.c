@@ -157,6 +157,14 @@ static enum ibid_code trace_run_script(struct tx *tx, struct arena *arena,
 	return TRACED(trace, run_script, inner_of(tx), arena, script, values, ret, err);
 }
 
+static enum ibid_code trace_run_query(struct tx *tx, struct arena *arena,
+                                      const struct script *script, const char *const *values,
+                                      struct outcome *ret, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(tx->store);
+	return TRACED(trace, run_query, inner_of(tx), arena, script, values, ret, err);
+}
+
 static enum ibid_code trace_put_event(struct tx *tx, const struct event_row *event,
                                       struct ibid_err *err)
 {
@@ -400,6 +408,7 @@ static const struct store_ops trace_ops = {
     .claim = trace_claim,
     .resolve = trace_resolve,
     .run_script = trace_run_script,
+    .run_query = trace_run_query,
     .put_event = trace_put_event,
     .put_audit = trace_put_audit,
     .put_command = trace_put_command,
