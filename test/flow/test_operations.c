@@ -333,17 +333,31 @@ static void of_eight_with_keys_of_their_own_one_is_executed(void **state) /* A07
 	race_all(RUNNERS);
 }
 
-/* ---- Kills ---------------------------------------------------------------------------------- */
+/* ---- Faults --------------------------------------------------------------------------------- */
 
 struct fault_at {
 	enum fault_kind kind;
 	unsigned n;
+	struct store *store; /* while it is open */
 };
 
 static struct store *wrap(void *user, struct store *store)
 {
-	const struct fault_at *at = user;
-	return store_fault_wrap(store, at->kind, at->n);
+	struct fault_at *at = user;
+	at->store = store_fault_wrap(store, at->kind, at->n);
+	return at->store;
+}
+
+/* True when the fault was met. */
+static bool send_faulty(const struct operation_case *the, const char *subject, struct fault_at at)
+{
+	struct ibid *own = bed_ibid(&bed, &(struct api_seams){.wrap = wrap, .user = &at});
+	struct ibid_err err = {0};
+	char said[64];
+	(void)try_send(own, the, key_for(the, subject), the->payload, subject, said, &err);
+	bool fired = store_fault_fired(at.store);
+	ibid_close(own);
+	return fired;
 }
 
 /* In a process of its own. False when it came to its end. */
@@ -414,26 +428,27 @@ static void open_with_inquiry(void)
 	                 IBID_OK);
 }
 
-static void kill_everywhere(const struct operation_case *the, size_t index, enum fault_kind kind)
+static void disturb_everywhere(const struct operation_case *the, size_t index, enum fault_kind kind)
 {
 	unsigned opening = verbs_of_opening(), n = opening;
-	bool killed = true;
-	while (killed) {
+	bool kills = kind == FAULT_KILL_BEFORE || kind == FAULT_KILL_AFTER, met = true;
+	while (met) {
 		char subject[64], said[64];
 		struct ibid_err err = {0};
 		assert_true(++n < opening + VERBS_MAX);
 		snprintf(subject, sizeof subject, "k-%zu-%d-%u", index, (int)kind, n);
 		make_case(the, subject);
 		ibid_close(ibid); /* nothing that is open survives a fork */
-		killed = send_killed(the, subject, (struct fault_at){kind, n});
+		struct fault_at at = {kind, n, NULL};
+		met = kills ? send_killed(the, subject, at) : send_faulty(the, subject, at);
 		open_with_inquiry();
 		if (is_staged(the))
 			recover_staged();
 		if (try_send(ibid, the, key_for(the, subject), the->payload, subject, said, &err))
-			fail_msg("%s, killed at %u: %s", the->name, n, err.text);
+			fail_msg("%s, fault %d at %u: %s", the->name, (int)kind, n, err.text);
 		const char *answer = strncmp(said, "replayed ", 9) == 0 ? said + 9 : said;
 		if (strncmp(answer, "executed", 8) != 0)
-			fail_msg("%s, killed at %u: %s", the->name, n, said);
+			fail_msg("%s, fault %d at %u: %s", the->name, (int)kind, n, said);
 		expect_one(the, subject);
 	}
 	assert_true(n > opening + 3); /* it did go through the verbs of a command */
@@ -444,8 +459,19 @@ of_a_command_killed_at_any_verb_and_sent_again_one_effect_is_left(void **state) 
 {
 	(void)state;
 	for (size_t i = 0; i < CASES; i++) {
-		kill_everywhere(&cases[i], i, FAULT_KILL_BEFORE);
-		kill_everywhere(&cases[i], i, FAULT_KILL_AFTER);
+		disturb_everywhere(&cases[i], i, FAULT_KILL_BEFORE);
+		disturb_everywhere(&cases[i], i, FAULT_KILL_AFTER);
+	}
+}
+
+static void
+of_a_command_disturbed_at_any_verb_and_sent_again_one_effect_is_left(void **state) /* A07 */
+{
+	(void)state;
+	for (size_t i = 0; i < CASES; i++) {
+		disturb_everywhere(&cases[i], i, FAULT_ERROR_BEFORE);
+		disturb_everywhere(&cases[i], i, FAULT_ERROR_AFTER);
+		disturb_everywhere(&cases[i], i, FAULT_UNKNOWN_BEFORE);
 	}
 }
 
@@ -491,6 +517,7 @@ int main(int argc, char **argv)
 	    TEST(of_eight_with_one_key_one_is_executed),
 	    TEST(of_eight_with_keys_of_their_own_one_is_executed),
 	    TEST(of_a_command_killed_at_any_verb_and_sent_again_one_effect_is_left),
+	    TEST(of_a_command_disturbed_at_any_verb_and_sent_again_one_effect_is_left),
 	    TEST(an_increment_that_says_it_commutes_is_found_out),
 	};
 	return cmocka_run_group_tests_name("operations", tests, NULL, NULL);
