@@ -130,11 +130,8 @@ static void add_idempotency(struct sheet *sheet, const struct view *view)
 /* ---- Strategies ----------------------------------------------------------------------------- */
 
 static const struct column strategy_columns[] = {
-    {"operation", "Operation"},
-    {"strategy", "Strategy"},
-    {"enforced_by", "How it is enforced"},
-    {"looks_at", "With what"},
-    {"row", "Row held"},
+    {"operation", "Operation"}, {"strategy", "Strategy"}, {"enforced_by", "How it is enforced"},
+    {"looks_at", "With what"},  {"row", "Row held"},
 };
 
 /* "already: a.sql, state: b.sql": the members that belong to the strategy. */
