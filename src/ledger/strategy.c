@@ -148,7 +148,7 @@ static enum ibid_code look_after(const struct course *course, const struct scrip
 
 static enum ibid_code run_and_reach(const struct course *course, struct ibid_err *err)
 {
-	struct outcome there;
+	struct outcome there = {0};
 	enum ibid_code code = run(course, course->work, err);
 	if (!code)
 		code = look_after(course, course->sub->operation->already, "already", &there, err);
@@ -164,7 +164,7 @@ static enum ibid_code run_plain(struct course *course, struct ibid_err *err)
 
 static enum ibid_code run_natural(struct course *course, struct ibid_err *err)
 {
-	struct outcome there;
+	struct outcome there = {0};
 	enum ibid_code code = already(course, &there, err);
 	if (code)
 		return code;
@@ -173,7 +173,7 @@ static enum ibid_code run_natural(struct course *course, struct ibid_err *err)
 
 static enum ibid_code run_set_once(struct course *course, struct ibid_err *err)
 {
-	struct outcome there, set;
+	struct outcome there = {0}, set = {0};
 	enum ibid_code code = already(course, &there, err);
 	if (!code)
 		code = state(course, &set, err);
@@ -217,7 +217,7 @@ static enum ibid_code judge_version(struct course *course, int64_t asked, int64_
 {
 	struct ibid_work *work = course->work;
 	const struct contract_guard *guard = &work->contract->guard;
-	struct outcome same;
+	struct outcome same = {0};
 	const char *text = arena_printf(work->arena, "version %lld is there, %lld was asked for",
 	                                (long long)present, (long long)asked);
 	*ret_apply = false;
@@ -242,7 +242,7 @@ static enum ibid_code judge_version(struct course *course, int64_t asked, int64_
 static enum ibid_code run_version(struct course *course, struct ibid_err *err)
 {
 	struct ibid_work *work = course->work;
-	struct outcome there;
+	struct outcome there = {0};
 	int64_t asked = 0, present = 0;
 	bool apply = false;
 	bool given = ibid_field_int64(work, work->contract->guard.version, &asked);
@@ -304,7 +304,7 @@ static enum ibid_code run_again(const struct course *course, struct ibid_err *er
 static enum ibid_code run_commutative(struct course *course, struct ibid_err *err)
 {
 	const struct script *script = course->sub->operation->state;
-	struct outcome once, twice;
+	struct outcome once = {0}, twice = {0};
 	enum ibid_code code = run(course, course->work, err);
 	if (!code)
 		code = look_after(course, script, "state", &once, err);

@@ -180,6 +180,17 @@ static void natural_a_script_that_may_only_look_can_not_change_anything(void **s
 	assert_int_equal(rows("ibid.event"), 0);
 }
 
+/* PostgreSQL has a shorter way for commands that keep no body. */
+static void natural_holds_where_no_body_is_kept(void **state)
+{
+	(void)state;
+	bed_expect(ibid, "set-flag-briefly", "k-1", FLAG("f", "on"), "executed 200");
+	bed_expect(ibid, "set-flag-briefly", "k-2", FLAG("f", "on"), "linked 200");
+	assert_int_equal(rows("ibid.event"), 1);
+	replace_script("set-flag.$", "select 200 as status;\n");
+	expect_broken("set-flag-briefly", "k-3", FLAG("f", "off"), "`already` finds no row");
+}
+
 /* ---- By a callback -------------------------------------------------------------------------- */
 
 struct program {
@@ -262,6 +273,7 @@ static void set_once_a_rejection_names_what_is_there(void **state)
 	(void)state;
 	bed_expect(ibid, "fix-flag", "k-1", FLAG("f", "on"), "executed 200");
 	struct ibid_result *result = bed_submit(ibid, "fix-flag", "k-2", FLAG("f", "off"));
+	assert_string_equal(bed_say(result), "rejected 409");
 	assert_string_equal(ibid_result_resource_type(result), "flag");
 	assert_string_equal(ibid_result_resource_id(result), "f");
 	ibid_result_free(result);
@@ -709,6 +721,7 @@ int main(int argc, char **argv)
 	    TEST(natural_a_handler_that_misses_its_target_fails_and_leaves_nothing),
 	    TEST(natural_what_already_rejects_is_the_outcome_before_and_a_failure_after),
 	    TEST(natural_a_script_that_may_only_look_can_not_change_anything),
+	    TEST(natural_holds_where_no_body_is_kept),
 	    TEST(natural_holds_for_a_program_as_for_a_script),
 	    TEST(natural_a_program_that_ended_the_transaction_leaves_an_unknown_command),
 	    TEST(set_once_the_same_is_linked_and_another_value_is_rejected),
