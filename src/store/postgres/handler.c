@@ -176,7 +176,7 @@ static bool make_run(struct pg_tx *tx, struct arena *arena, const struct script 
 		calls[first + i] = (struct pg_call){&script->statements[i], own, NULL};
 	}
 	*ret = (struct run){calls, count, first, last};
-	return !arena->failed;
+	return calls && !arena->failed;
 }
 
 /* Say where in the file; what a person reads about a failure says it too. */
