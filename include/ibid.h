@@ -155,6 +155,12 @@ ibid_work_command_id(const struct ibid_work *work);               /* UUID, stabl
 IBID_API const char *ibid_work_now(const struct ibid_work *work); /* RFC 3339, UTC */
 IBID_API const char *ibid_work_payload(const struct ibid_work *work); /* canonical JSON */
 
+/* A key for the partner that the work calls: a UUID made of tenant, operation, scope and key. The
+ * same in every process and version, after a restart, a takeover by recovery, a new run of a failed
+ * command, and where an expired key is run again; another for every other command. ("" only without
+ * memory.) Lives as long as `work`; call it from the thread that works. */
+IBID_API const char *ibid_work_external_key(const struct ibid_work *work);
+
 /* The value of a declared field as exact text: NULL when absent or null. Decimals and integers in
  * plain notation, booleans as "true" or "false", instants in RFC 3339 UTC, json in canonical form.
  */
@@ -283,8 +289,8 @@ IBID_API IBID_CHECK enum ibid_code ibid_stage(struct ibid *ibid, const struct ib
                                               struct ibid_result **ret, struct ibid_err *err);
 
 /* What is to be done, for the accessors above; no connection. ibid_work_command_id is the id of the
- * operation: the same for every retry, and what a partner is given as its key. After a takeover by
- * recovery the payload is not known any more: ibid_work_payload is "", and fields are absent. */
+ * operation: the same for every retry. A partner is given ibid_work_external_key. After a takeover
+ * by recovery the payload is not known any more: ibid_work_payload is "", and fields are absent. */
 IBID_API const struct ibid_work *ibid_staged_work(const struct ibid_staged *staged);
 
 /* Grows with every takeover: a partner that compares tokens can refuse a worker that was fenced. */
@@ -363,7 +369,8 @@ IBID_API IBID_CHECK enum ibid_code ibid_recover(struct ibid *ibid,
  * and the database refuses the commit while a command is unfinished: SQLite with "FOREIGN KEY
  * constraint failed" (the transaction stays open: finish, or roll back), PostgreSQL with SQLSTATE
  * IB011. A rollback, of all or to a savepoint from before the adoption, undoes the command: the key
- * is free again. Operations need no handler for this; staged ones are refused (IBID_MISUSE).
+ * is free again. Operations need no handler for this; staged ones, and those whose strategy is
+ * enforced around a handler, are refused (IBID_MISUSE).
  *
  * What these functions write stands behind a savepoint: an error has changed nothing, and the
  * transaction goes on, unless the code is IBID_RETRY (deadlock, serialization failure, SQLite

@@ -16,14 +16,18 @@ void contract_check_defaults(struct problems *problems, const struct node *defau
 
 /* Read one member of a command that has a shape of its own. */
 extern const struct member_type type_key_from, type_fields, type_defaults, type_progress,
-    type_unique, type_handler, type_route, type_staged;
+    type_unique, type_handler, type_route, type_staged, type_file, type_guard;
 
 /* Answers that contradict each other, and keys that identify no intent. `root` is what the contract
  * was read from; members that could not be read are zero. */
 void command_check_rules(struct reading *reading, const struct contract *contract,
                          const struct node *root);
 
-/* The forms below `fields`, `unique` and `staged`, for the reference. */
-extern const struct form field_form, unique_form, staged_form;
+/* What the strategy needs, and what it can't go with: strategy.c. */
+void command_check_strategy(struct reading *reading, const struct contract *contract,
+                            const struct node *root);
+
+/* The forms below `fields`, `unique`, `guard` and `staged`, for the reference. */
+extern const struct form field_form, unique_form, guard_form, staged_form;
 
 #endif

@@ -57,6 +57,16 @@ static const struct member command_members[] = {
 	 "Which team is the source of truth for the fact and works on its exceptions?"},
 	{"strategy", &type_choice, AT(strategy), MEMBER_REQUIRED,
 	 "What makes a repetition harmless?", .choices = strategy_names},
+	{"because", &type_text, AT(because), MEMBER_OWN,
+	 "Why does it not matter how often it happens?", "strategy none only"},
+	{"already", &type_file, AT(already), MEMBER_OWN,
+	 "Which script returns the answer row where what is asked for holds already?",
+	 "strategies natural, set-once and version"},
+	{"state", &type_file, AT(state), MEMBER_OWN,
+	 "Which script returns what is there, whatever is asked for?",
+	 "strategies set-once, version and commutative"},
+	{"guard", &type_guard, AT(guard), MEMBER_OWN,
+	 "Which versions are applied?", "strategy version only"},
 	{"route", &type_route, AT(route), MEMBER_OWN,
 	 "Which HTTP request is it?"},
 	{"key.from", &type_key_from, AT(key), MEMBER_REQUIRED,
@@ -127,7 +137,8 @@ static const struct member command_members[] = {
 	{"unique", &type_unique, 0, 0,
 	 "Which unique index guards the fact when it comes under a new key?"},
 	{"serialize_by", &type_pointers, AT(serialize_by), 0,
-	 "Which row do commands contend for?", "lets them share a commit; [] for none"},
+	 "Which row do commands contend for?",
+	 "lets them share a commit ([] for none); strategies that look at state hold it"},
 	{"emits", &type_events, AT(emits), MEMBER_REQUIRED,
 	 "Which events does it tell others?"},
 	{"covers", &type_texts, AT(covers), MEMBER_REQUIRED | MEMBER_SOME,
@@ -234,7 +245,7 @@ enum ibid_code contract_from_text(struct arena *arena, const char *text, struct 
 	if (!problems)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	problems->arena = arena;
-	struct reading reading = {.arena = arena, .problems = problems};
+	struct reading reading = {.arena = arena, .problems = problems, .kept = true};
 	enum ibid_code code = yaml_read(arena, "stored contract", text, strlen(text), TEXT_BYTES_MAX,
 	                                &root, &where);
 	if (code == IBID_NOMEM)
@@ -293,6 +304,8 @@ void contract_reference(struct str *out)
 	form_reference(out, &field_form);
 	str_adds(out, "\n### A unique index, below `unique`\n\n");
 	form_reference(out, &unique_form);
+	str_adds(out, "\n### A version guard, below `guard`\n\n");
+	form_reference(out, &guard_form);
 	str_adds(out, "\n### A staged command, below `staged`\n\n");
 	form_reference(out, &staged_form);
 }

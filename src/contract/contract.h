@@ -27,6 +27,7 @@ enum contract_strategy {
 	STRATEGY_COMMUTATIVE,
 	STRATEGY_EXTERNAL,
 	STRATEGY_NONE,
+	STRATEGY_COUNT
 };
 
 /* A list of texts, in the order of the file. */
@@ -118,6 +119,13 @@ struct contract_staged {
 	const char *query; /* RECOVER_QUERY: script file; may contain $store */
 };
 
+/* strategy: version. Which versions of the state are applied. */
+struct contract_guard {
+	const char *version; /* pointer to the field that holds the command's; NULL: no guard */
+	enum { GUARD_NEXT, GUARD_NEWER } apply;
+	enum { STALE_LINK, STALE_REJECT } stale; /* one that is older than what is there */
+};
+
 struct contract {
 	enum contract_kind kind;
 	const char *name;
@@ -125,6 +133,9 @@ struct contract {
 	const char *file;                 /* "create-payment.yaml"; "" when read from a store */
 	const char *fact, *owner, *route; /* route: "" when none */
 	enum contract_strategy strategy;
+	const char *because;         /* strategy: none; NULL otherwise */
+	const char *already, *state; /* scripts of strategies that look; NULL: none */
+	struct contract_guard guard;
 	struct contract_key key;
 	struct contract_field *fields;
 	size_t field_count;
@@ -197,6 +208,18 @@ struct str;
 
 /* Every member of every kind, what it may hold and the question it answers, as Markdown tables. */
 void contract_reference(struct str *out);
+
+/* What a strategy needs a contract to say, and what it can't go with. */
+struct strategy_needs {
+	bool already, state, guard, because, unique, staged; /* members that must be there */
+	bool serialize_by;                                   /* the row whose state it looks at */
+	bool silent;       /* it may emit nothing: every repetition would */
+	const char *proof; /* how the engine enforces it, as one clause */
+};
+const struct strategy_needs *contract_strategy_needs(enum contract_strategy strategy);
+
+/* Does it look at state around its handler? */
+bool contract_looks(const struct contract *contract);
 
 /* Names for tables and messages. */
 /* The field with this pointer, NULL when it is not declared. */

@@ -49,6 +49,7 @@ struct reading {
 	struct arena *arena;
 	struct problems *problems;
 	struct script_ref *scripts;
+	bool kept; /* a text from a store: it was accepted once, by the rules of its time */
 };
 
 struct member;

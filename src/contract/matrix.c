@@ -127,6 +127,44 @@ static void add_idempotency(struct sheet *sheet, const struct view *view)
 	sheet_add(sheet, cells);
 }
 
+/* ---- Strategies ----------------------------------------------------------------------------- */
+
+static const struct column strategy_columns[] = {
+    {"operation", "Operation"}, {"strategy", "Strategy"}, {"enforced_by", "How it is enforced"},
+    {"looks_at", "With what"},  {"row", "Row held"},
+};
+
+/* "already: a.sql, state: b.sql": the members that belong to the strategy. */
+static const char *strategy_members(const struct view *view)
+{
+	static const char *const paths[] = {"already", "state", "guard", "because", "unique", "staged"};
+	struct str text = STR_INIT(CELL_BYTES_MAX);
+	for (size_t i = 0; i < COUNT(paths); i++) {
+		const char *answer = answer_at(view->arena, view->answers, paths[i], "");
+		if (answer && *answer)
+			str_addf(&text, "%s%s: %s", text.size ? ", " : "", paths[i], answer);
+	}
+	const char *copy = text.size ? arena_strndup(view->arena, str_text(&text), text.size)
+	                             : "the key";
+	str_release(&text);
+	return copy;
+}
+
+static void add_strategy(struct sheet *sheet, const struct view *view)
+{
+	const struct contract *contract = view->contract;
+	const struct strategy_needs *needs = contract_strategy_needs(contract->strategy);
+	sheet_add(
+	    sheet,
+	    (struct cell[]){
+	        {contract->name, false},
+	        {contract_strategy_name(contract->strategy), inherited(contract, "strategy")},
+	        {needs->proof, false},
+	        {strategy_members(view), false},
+	        {needs->serialize_by ? joined(view->arena, &contract->serialize_by, "none") : "none",
+	         needs->serialize_by && inherited(contract, "serialize_by")}});
+}
+
 /* ---- Retry policy --------------------------------------------------------------------------- */
 
 static const struct column retry_columns[] = {{"operation", "Operation"},
@@ -473,6 +511,10 @@ static void write_diagram(struct str *out, const struct view *view)
 	str_adds(out, "        ibid->>store: answer and audit entry, commit\n"
 	              "        store-->>ibid: durable\n"
 	              "        ibid-->>client: executed\n");
+	if (contract_looks(contract) && contract->already)
+		str_adds(out, "    else what is asked for holds already\n"
+		              "        ibid->>store: audit entry, commit\n"
+		              "        ibid-->>client: linked to what is there\n");
 	if (contract->unique_count)
 		str_adds(out, "    else the fact exists under another key\n"
 		              "        ibid->>store: roll back, find the document\n"
@@ -530,6 +572,7 @@ static const struct section {
 	void (*add)(struct sheet *sheet, const struct view *view);
 } sections[] = {
     {"idempotency", "Idempotency matrix", answer_columns, COUNT(answer_columns), add_idempotency},
+    {"strategies", "Strategies", strategy_columns, COUNT(strategy_columns), add_strategy},
     {"retry", "Retry policy", retry_columns, COUNT(retry_columns), add_retry},
     {"exception_queues", "Exception queues", queue_columns, COUNT(queue_columns), add_queues},
     {"failure_modes", "Failure modes", failure_columns, COUNT(failure_columns), add_failures},

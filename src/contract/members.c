@@ -133,8 +133,8 @@ static void read_file(struct reading *reading, const struct member *member, cons
 	*(const char **)target = text;
 }
 
-static const struct member_type type_file = {
-    "a file in the same directory; $store is sqlite or postgres", read_file};
+const struct member_type type_file = {"a file in the same directory; $store is sqlite or postgres",
+                                      read_file};
 
 static const struct member handler_members[] = {
     {"sql", &type_file, 0, MEMBER_REQUIRED, "Which script runs?"},
@@ -215,6 +215,47 @@ static void read_staged(struct reading *reading, const struct member *member, co
 	else
 		PROBLEM_AT(reading->problems, node,
 		           "%s must be a mapping, such as { lease: 30s, recover: human }", path);
+}
+
+/* ---- guard ---------------------------------------------------------------------------------- */
+
+static void read_pointer(struct reading *reading, const struct member *member, const char *path,
+                         const struct node *node, void *target)
+{
+	const char *text = member_text(reading, member, path, node);
+	if (text && pointer_check(reading, path, node, false))
+		*(const char **)target = text;
+}
+
+static const struct member_type type_pointer = {"a pointer such as /version", read_pointer};
+
+#define AT(member) offsetof(struct contract_guard, member)
+/* clang-format off */
+static const struct member guard_members[] = {
+	{"version", &type_pointer, AT(version), MEMBER_REQUIRED,
+	 "Which field says the version that the command makes?", "a required integer field"},
+	{"apply", &type_choice, AT(apply), MEMBER_REQUIRED,
+	 "Must it be the next version, or any newer one?",
+	 .choices = (const char *const[]){"next", "newer", NULL}},
+	{"stale", &type_choice, AT(stale), MEMBER_REQUIRED,
+	 "Is one that is older than what is there linked to that, or rejected?",
+	 .choices = (const char *const[]){"link", "reject", NULL}},
+};
+/* clang-format on */
+#undef AT
+const struct form guard_form = {NULL, "a version guard", guard_members, COUNT(guard_members)};
+
+static void read_guard(struct reading *reading, const struct member *member, const char *path,
+                       const struct node *node, void *target)
+{
+	(void)member;
+	if (node->type == NODE_MAP)
+		form_read(reading, &guard_form, "guard.", node, target);
+	else
+		PROBLEM_AT(
+		    reading->problems, node,
+		    "%s must be a mapping, such as { version: /version, apply: next, stale: reject }",
+		    path);
 }
 
 /* ---- fields --------------------------------------------------------------------------------- */
@@ -512,5 +553,6 @@ const struct member_type type_fields = {"a mapping of pointers such as /amount t
                                         read_fields};
 const struct member_type type_defaults = {
     "a mapping of pointers to JSON in quotes such as /currency: '\"EUR\"'", read_defaults};
+const struct member_type type_guard = {"a mapping: version, apply and stale", read_guard};
 const struct member_type type_staged = {"a mapping: lease and recover", read_staged};
 const struct member_type type_unique = {"a mapping of index names to answers", read_uniques};

@@ -287,10 +287,33 @@ static struct answer unique(const struct view *view)
 		              "the same fact has the same key, %s, and the key is the primary key of the "
 		              "command's row for %s",
 		              listed(view, &contract->key.fields), lasting(view, contract->key.retain_us));
+	if (contract_looks(contract))
+		return ANSWER(
+		    view, ASK,
+		    "strategy: %s, of commands that hold %s one at a time; who else writes there? An index "
+		    "would stop them, too",
+		    contract_strategy_name(contract->strategy), listed(view, &contract->serialize_by));
 	return ANSWER(
 	    view, ASK,
 	    "no `unique` is declared: is there a reference or document number that two commands "
 	    "with different keys must not share? Then guard it by a unique index and declare it");
+}
+
+/* The same intent under a new key: what the strategy does about it. */
+static struct answer new_key(const struct view *view)
+{
+	const struct contract *contract = view->contract;
+	if (contract->unique_count)
+		return indexes(view);
+	if (contract->already)
+		return ANSWER(view, PASS, "strategy: %s; %s finds it under any key, in its transaction",
+		              contract_strategy_name(contract->strategy), contract->already);
+	if (contract->strategy == STRATEGY_COMMUTATIVE)
+		return ANSWER(view, PASS, "strategy: commutative; %s is the same after a repetition",
+		              contract->state);
+	if (contract->strategy == STRATEGY_NONE)
+		return ANSWER(view, ASK, "strategy: none, because %s: is that so?", contract->because);
+	return unique(view);
 }
 
 /* The key's own constraint is always there; a declared one must be, too. */
@@ -592,14 +615,22 @@ static struct answer kept(const struct view *view)
 	return ANSWER(view, PASS, "version %d, word for word", contract->version);
 }
 
+static bool is_missing(const struct view *view, const char *file, const char *store)
+{
+	const char *text;
+	struct ibid_err err;
+	return file && contracts_read_file(view->contracts, view->arena, file, store, &text, &err);
+}
+
 /* The first script that the contract names and the directory does not have for this store. */
 static const char *missing_script(const struct view *view, const char *store)
 {
 	const struct contract *contract = view->contract;
-	for (size_t i = 0; i <= contract->unique_count; i++) {
-		const char *text, *file = i ? contract->uniques[i - 1].find : contract->script;
-		struct ibid_err err;
-		if (file && contracts_read_file(view->contracts, view->arena, file, store, &text, &err))
+	const char *const files[] = {contract->script, contract->already, contract->state,
+	                             contract->staged.query};
+	for (size_t i = 0; i < COUNT(files) + contract->unique_count; i++) {
+		const char *file = i < COUNT(files) ? files[i] : contract->uniques[i - COUNT(files)].find;
+		if (is_missing(view, file, store))
 			return contract_file_name(view->arena, file, store);
 	}
 	return NULL;
@@ -617,6 +648,24 @@ static struct answer scripts(const struct view *view)
 		return ANSWER(view, ASK, "%s is missing: is that store never used?", missing);
 	return ANSWER(view, PASS, "every script is there%s%s", store ? " for " : " for both stores",
 	              store ? store : "");
+}
+
+/* The rules refuse a contract whose strategy lacks something; what only the store, or a person, can
+ * tell is asked here. */
+static struct answer strategy(const struct view *view)
+{
+	const struct contract *contract = view->contract;
+	const char *name = contract_strategy_name(contract->strategy);
+	const char *proof = contract_strategy_needs(contract->strategy)->proof;
+	switch (contract->strategy) {
+	case STRATEGY_UNIQUE: return indexes(view);
+	case STRATEGY_NONE: return new_key(view);
+	case STRATEGY_EXTERNAL:
+		return ANSWER(view, ASK,
+		              "strategy: external; %s; is ibid_work_external_key what the partner gets?",
+		              proof);
+	default: return ANSWER(view, PASS, "strategy: %s; %s", name, proof);
+	}
 }
 
 /* ---- Questions ------------------------------------------------------------------------------ */
@@ -721,9 +770,9 @@ static const struct question {
     {DB, "If not, what is the recovery protocol?", recovery},
     {DB, "Can a crash create marker-without-effect?", crash},
     {DB, "Can a crash create effect-without-marker?", crash},
-    {DB, "Is there a natural duplicate condition?", unique},
+    {DB, "Is there a natural duplicate condition?", new_key},
     {DB, "Is it enforced with a database constraint/index?", unique},
-    {DB, "Does idempotency still work if client sends a new key?", unique},
+    {DB, "Does idempotency still work if client sends a new key?", new_key},
     {DB, "What response does a retry receive?", replayed},
     {DB, "Do we cache full response, resource reference, or status?", replayed},
     {DB, "Are terminal errors cached?", classified},
@@ -745,6 +794,7 @@ static const struct question {
     {OURS, "Does the store keep the contract that the directory holds?", kept},
     {OURS, "Is there a script for the store?", scripts},
     {OURS, "Does every event have one owner?", event_owner},
+    {OURS, "Does the strategy have what it needs?", strategy},
 };
 
 /* ---- Writing -------------------------------------------------------------------------------- */

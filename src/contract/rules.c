@@ -166,18 +166,6 @@ static void running_again_is_protected(const struct check *check)
 		       "forgotten");
 }
 
-static void strategy_has_what_it_needs(const struct check *check)
-{
-	enum contract_strategy strategy = check->contract->strategy;
-	if (strategy == STRATEGY_UNIQUE && !form_find(check->root, "unique"))
-		REFUSE(check, "strategy",
-		       "strategy is unique, but no `unique` names the index that enforces it");
-	if (strategy == STRATEGY_INBOX)
-		REFUSE(
-		    check, "strategy",
-		    "strategy is inbox: that belongs to consumers, which this version does not read yet");
-}
-
 static void evidence_outlives_the_key(const struct check *check)
 {
 	const struct contract *contract = check->contract;
@@ -258,12 +246,13 @@ void command_check_rules(struct reading *reading, const struct contract *contrac
                          const struct node *root)
 {
 	static void (*const rules[])(const struct check *) = {
-	    key_identifies_an_intent,    key_fields_are_declared,      key_form_has_fields,
-	    running_again_is_protected,  strategy_has_what_it_needs,   evidence_outlives_the_key,
-	    nothing_is_ignored_and_only, same_payload_fits_the_fields, contended_rows_are_declared,
-	    fields_do_not_nest,          staged_work_is_done_outside,
+	    key_identifies_an_intent,     key_fields_are_declared,     key_form_has_fields,
+	    running_again_is_protected,   evidence_outlives_the_key,   nothing_is_ignored_and_only,
+	    same_payload_fits_the_fields, contended_rows_are_declared, fields_do_not_nest,
+	    staged_work_is_done_outside,
 	};
 	struct check check = {reading, contract, root};
 	for (size_t i = 0; i < COUNT(rules); i++)
 		rules[i](&check);
+	command_check_strategy(reading, contract, root);
 }

@@ -102,6 +102,11 @@ static enum ibid_code prepare(struct ibid_adopted *adopted, const char *engine, 
 		code = err_set(err, IBID_MISUSE,
 		               "operation %s is staged: it is run by a program that calls ibid_stage",
 		               sub->contract->name);
+	if (!code && contract_looks(sub->contract))
+		code = err_set(err, IBID_MISUSE,
+		               "operation %s has the strategy %s: it is enforced around its handler, by "
+		               "ibid_submit",
+		               sub->contract->name, contract_strategy_name(sub->contract->strategy));
 	if (!code)
 		code = store->ops->adopt(store, connection, &adopted->tx, err);
 	return code;

@@ -123,6 +123,10 @@ static enum ibid_code operation_init(struct ledger *ledger, struct operation *op
 		return err_set(err, IBID_NOMEM, "out of memory");
 	if (contract->script)
 		code = make_script(ledger, contract, contract->script, &operation->script, err);
+	if (!code && contract->already)
+		code = make_script(ledger, contract, contract->already, &operation->already, err);
+	if (!code && contract->state)
+		code = make_script(ledger, contract, contract->state, &operation->state, err);
 	if (!code && contract->staged.query)
 		code = make_script(ledger, NULL, contract->staged.query, &operation->query, err);
 	for (size_t i = 0; !code && i < contract->unique_count; i++)
@@ -134,6 +138,8 @@ static void operation_release(struct ledger *ledger, struct operation *operation
 {
 	struct store *store = ledger->store;
 	store->ops->free_script(store, operation->script);
+	store->ops->free_script(store, operation->already);
+	store->ops->free_script(store, operation->state);
 	store->ops->free_script(store, operation->query);
 	for (size_t i = 0; operation->finds && i < operation->contract->unique_count; i++)
 		store->ops->free_script(store, operation->finds[i]);

@@ -13,9 +13,10 @@
 /* One operation and what runs it. */
 struct operation {
 	const struct contract *contract;
-	struct script *script; /* NULL: a callback */
-	struct script **finds; /* one per contract->uniques; NULL entries: no `find` */
-	ibid_handler *handler; /* NULL until registered */
+	struct script *script;          /* NULL: a callback */
+	struct script **finds;          /* one per contract->uniques; NULL entries: no `find` */
+	struct script *already, *state; /* of strategies that look; else NULL */
+	ibid_handler *handler;          /* NULL until registered */
 	void *user;
 	struct script *query;   /* of a staged contract that recovers by one; else NULL */
 	ibid_inquirer *inquire; /* NULL until registered */

@@ -121,6 +121,10 @@ void submission_refuse(const struct submission *sub, struct command_row *row,
 void submission_tell_first(struct submission *sub, const struct command_row *row,
                            const struct outcome *outcome);
 
+/* `code` of a callback, or IBID_MISUSE when it ended the transaction: what it did may be there. */
+enum ibid_code submission_check_undo(struct ibid_work *work, enum ibid_code code,
+                                     struct ibid_err *err);
+
 /* recover.c: run the script that looks whether a command was done. Codes of a handler. */
 enum ibid_code recovery_query(struct submission *sub, struct ibid_work *work, struct ibid_err *err);
 

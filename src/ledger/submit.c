@@ -17,6 +17,7 @@
 #include "ledger/exception.h"
 #include "ledger/group.h"
 #include "ledger/params.h"
+#include "ledger/strategy.h"
 #include "ledger/submission.h"
 #include "retry/retry.h"
 
@@ -253,7 +254,8 @@ enum ibid_code submission_run_script(struct ibid_work *work, const struct script
 }
 
 /* A callback did not succeed, and its code says how. Can what it did still be undone? */
-static enum ibid_code check_undo(struct ibid_work *work, enum ibid_code code, struct ibid_err *err)
+enum ibid_code submission_check_undo(struct ibid_work *work, enum ibid_code code,
+                                     struct ibid_err *err)
 {
 	const struct store_ops *ops = work->tx->store->ops;
 	enum ibid_code found = ops->check_tx ? ops->check_tx(work->tx, err) : IBID_OK;
@@ -280,7 +282,7 @@ static enum ibid_code run_handler(struct submission *sub, struct ibid_work *work
 	code = sub->handler(work, sub->user);
 	work->tx->store->ops->lend(work->tx, false);
 	code = work_result(work, code);
-	return code ? check_undo(work, code, err) : IBID_OK; /* commit looks itself */
+	return code ? submission_check_undo(work, code, err) : IBID_OK; /* commit looks itself */
 }
 
 /* ---- Recording ------------------------------------------------------------------------------ */
@@ -669,6 +671,7 @@ static enum ibid_code perform(struct submission *sub, struct tx **tx,
 {
 	struct ibid_work work;
 	const char *why = NULL;
+	bool linked = false;
 	enum ibid_code code = IBID_OK;
 	const struct command_row *same = continued(sub, previous);
 	if (sub->errand == ERRAND_SUBMIT && sub->contract->staged.lease_us)
@@ -691,9 +694,9 @@ static enum ibid_code perform(struct submission *sub, struct tx **tx,
 	if (sub->errand == ERRAND_STAGE)
 		return hold(sub, tx, previous, ret, err);
 
-	code = run_handler(sub, &work, err);
+	code = strategy_run(sub, &work, run_handler, &linked, err);
 	switch (code) {
-	case IBID_OK: return record_success(sub, tx, previous, &work, &work.outcome, false, ret, err);
+	case IBID_OK: return record_success(sub, tx, previous, &work, &work.outcome, linked, ret, err);
 	case IBID_RETRY:
 	case IBID_REJECTED:
 	case IBID_DUPLICATE:
@@ -861,11 +864,18 @@ static enum ibid_code meet_claim(struct submission *sub, struct claim *claim, en
 
 /* ---- The short way -------------------------------------------------------------------------- */
 
+/* A first run of a script that does all there is to do. */
+static bool runs_plainly(const struct submission *sub)
+{
+	return sub->errand == ERRAND_SUBMIT && sub->script && !sub->long_way && !sub->pending &&
+	       !contract_looks(sub->contract);
+}
+
 /* Scripts whose body is not kept, where the store can run a command from end to end at once. */
 static bool may_express(const struct submission *sub)
 {
-	return sub->ledger->store->ops->express && sub->errand == ERRAND_SUBMIT && sub->script &&
-	       !sub->long_way && !sub->pending && sub->contract->answer != ANSWER_FULL;
+	return sub->ledger->store->ops->express && runs_plainly(sub) &&
+	       sub->contract->answer != ANSWER_FULL;
 }
 
 /* It is durable. A body that can't be brought into canonical form is JSON all the same. */
@@ -979,8 +989,7 @@ static bool complete_member(struct group_member *member)
 /* Where row locks have an order, only commands that say what they contend for. */
 static bool may_share(const struct submission *sub)
 {
-	return sub->errand == ERRAND_SUBMIT && sub->script && !sub->alone && !sub->long_way &&
-	       !sub->pending &&
+	return runs_plainly(sub) && !sub->alone &&
 	       (sub->ledger->store->ops->one_writer || sub->contract->serialize_by.items);
 }
 

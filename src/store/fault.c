@@ -269,6 +269,20 @@ static enum ibid_code fault_run_script(struct tx *tx, struct arena *arena,
 	return code;
 }
 
+static enum ibid_code fault_run_query(struct tx *tx, struct arena *arena,
+                                      const struct script *script, const char *const *values,
+                                      struct outcome *ret, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(tx->store);
+	struct outcome outcome = {.status = 0};
+	enum ibid_code code;
+	FAULTY(fault, code, err,
+	       fault->inner->ops->run_query(inner_of(tx), arena, script, values, &outcome, err));
+	if (code != IBID_UNAVAILABLE)
+		*ret = outcome;
+	return code;
+}
+
 static enum ibid_code fault_put_event(struct tx *tx, const struct event_row *event,
                                       struct ibid_err *err)
 {
@@ -302,6 +316,14 @@ static enum ibid_code fault_put_exception(struct tx *tx, const struct exception_
 	struct fault *fault = fault_of(tx->store);
 	enum ibid_code code;
 	FAULTY(fault, code, err, fault->inner->ops->put_exception(inner_of(tx), row, err));
+	return code;
+}
+
+static enum ibid_code fault_lock_row(struct tx *tx, const char *row, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(tx->store);
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->lock_row(inner_of(tx), row, err));
 	return code;
 }
 
@@ -635,11 +657,13 @@ static const struct store_ops fault_ops = {
     .claim = fault_claim,
     .resolve = fault_resolve,
     .run_script = fault_run_script,
+    .run_query = fault_run_query,
     .put_event = fault_put_event,
     .put_audit = fault_put_audit,
     .put_command = fault_put_command,
     .put_exception = fault_put_exception,
     .lend = fault_lend,
+    .lock_row = fault_lock_row,
     .check_tx = fault_check_tx,
     .express = fault_express,
     .run_group = fault_run_group,
@@ -678,6 +702,8 @@ struct store *store_fault_wrap(struct store *inner, enum fault_kind kind, unsign
 	fault->ops.one_writer = inner->ops->one_writer;
 	if (!inner->ops->express)
 		fault->ops.express = NULL;
+	if (!inner->ops->lock_row)
+		fault->ops.lock_row = NULL;
 	if (!inner->ops->check_tx)
 		fault->ops.check_tx = NULL;
 	fault->base.ops = &fault->ops;

@@ -521,6 +521,16 @@ struct store_ops {
 	enum ibid_code (*run_script)(struct tx *, struct arena *, const struct script *,
 	                             const char *const *values, struct outcome *ret, struct ibid_err *);
 
+	/* The same for a script that may only look: one that changes a row or emits an event is
+	 * IBID_FAILED. */
+	enum ibid_code (*run_query)(struct tx *, struct arena *, const struct script *,
+	                            const char *const *values, struct outcome *ret, struct ibid_err *);
+
+	/* Hold what `row` names, until the transaction ends: a second transaction that asks for it
+	 * waits here, and what it reads afterwards includes everything that the first one committed.
+	 * IBID_BUSY: held too long. NULL where two transactions that claimed are never open at once. */
+	enum ibid_code (*lock_row)(struct tx *, const char *row, struct ibid_err *);
+
 	/* Append an event: move the aggregate's head from version - 1 to version, or by one, and insert
 	 * the row. Reported here or by commit: another version than the next is IBID_REJECTED with
 	 * reason VERSION_CONFLICT and status 409; a key that was used before IBID_REJECTED with

@@ -157,6 +157,14 @@ static enum ibid_code trace_run_script(struct tx *tx, struct arena *arena,
 	return TRACED(trace, run_script, inner_of(tx), arena, script, values, ret, err);
 }
 
+static enum ibid_code trace_run_query(struct tx *tx, struct arena *arena,
+                                      const struct script *script, const char *const *values,
+                                      struct outcome *ret, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(tx->store);
+	return TRACED(trace, run_query, inner_of(tx), arena, script, values, ret, err);
+}
+
 static enum ibid_code trace_put_event(struct tx *tx, const struct event_row *event,
                                       struct ibid_err *err)
 {
@@ -183,6 +191,12 @@ static enum ibid_code trace_put_exception(struct tx *tx, const struct exception_
 {
 	struct trace *trace = trace_of(tx->store);
 	return TRACED(trace, put_exception, inner_of(tx), row, err);
+}
+
+static enum ibid_code trace_lock_row(struct tx *tx, const char *row, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(tx->store);
+	return TRACED(trace, lock_row, inner_of(tx), row, err);
 }
 
 static enum ibid_code trace_check_tx(struct tx *tx, struct ibid_err *err)
@@ -445,11 +459,13 @@ static const struct store_ops trace_ops = {
     .claim = trace_claim,
     .resolve = trace_resolve,
     .run_script = trace_run_script,
+    .run_query = trace_run_query,
     .put_event = trace_put_event,
     .put_audit = trace_put_audit,
     .put_command = trace_put_command,
     .put_exception = trace_put_exception,
     .lend = trace_lend,
+    .lock_row = trace_lock_row,
     .check_tx = trace_check_tx,
     .express = trace_express,
     .run_group = trace_run_group,
@@ -488,6 +504,8 @@ struct store *store_trace_wrap(struct store *inner, store_trace_fn *fn, void *us
 	trace->ops.one_writer = inner->ops->one_writer;
 	if (!inner->ops->express)
 		trace->ops.express = NULL;
+	if (!inner->ops->lock_row)
+		trace->ops.lock_row = NULL;
 	if (!inner->ops->check_tx)
 		trace->ops.check_tx = NULL;
 	trace->base.ops = &trace->ops;

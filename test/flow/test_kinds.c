@@ -794,74 +794,6 @@ static void a_callback_calls_them_through_its_handle(void **state) /* B13 B14 B1
 	assert_int_equal(rows("ibid.journal_group"), 1);
 }
 
-/* ---- The eight operations -------------------------------------------------------------------- */
-
-#define EXERCISE IBID_SOURCE_DIR "/test/flow/exercise"
-
-static int set_up_exercise(void **state)
-{
-	(void)state;
-	bed_open(&bed, EXERCISE);
-	ibid = bed_ibid(&bed, NULL);
-	return 0;
-}
-
-/* Each is sent, sent again with its key, sent again with a new key, and sent with another meaning.
- */
-static void eight_operations_are_repeatable_each_by_its_own_strategy(void **state) /* A07 */
-{
-	(void)state;
-	static const struct {
-		const char *operation, *payload;
-		const char *under_new_key; /* what the same intent gets */
-		const char *other;         /* the same subject, another intent; NULL: there is none */
-		const char *reason;        /* of its rejection; NULL: it is accepted */
-	} steps[] = {
-	    {"create-case", "{\"system\":\"sap\",\"number\":\"1\",\"case\":\"c-1\"}", "executed 201",
-	     "{\"system\":\"sap\",\"number\":\"1\",\"case\":\"c-2\"}", "REFERENCE_TAKEN"},
-	    {"assign-reviewer", "{\"case\":\"c-1\",\"reviewer\":\"ann\"}", "executed 200",
-	     "{\"case\":\"c-1\",\"reviewer\":\"bob\"}", NULL},
-	    {"escalate-case", "{\"case\":\"c-1\",\"reason\":\"late\",\"version\":3}", "executed 200",
-	     "{\"case\":\"c-1\",\"reason\":\"late\",\"version\":2}", "VERSION_CONFLICT"},
-	    {"close-case", "{\"case\":\"c-1\",\"reason\":\"paid\"}", "executed 200",
-	     "{\"case\":\"c-1\",\"reason\":\"waived\"}", "ALREADY_OTHERWISE"},
-	    {"create-case", "{\"system\":\"sap\",\"number\":\"1\",\"case\":\"c-1\"}", "executed 201",
-	     "{\"system\":\"sap\",\"number\":\"2\",\"case\":\"c-1\"}", "NOT_ALLOWED"},
-	    {"send-notification", "{\"case\":\"c-1\",\"purpose\":\"closed\"}", "rejected 409",
-	     "{\"case\":\"c-1\",\"purpose\":\"survey\"}", NULL},
-	    {"generate-report", "{\"period\":\"2026-Q3\"}", "linked 200", "{\"period\":\"2026-Q4\"}",
-	     NULL},
-	    {"increment-risk", "{\"case\":\"c-1\",\"by\":5}", "executed 200",
-	     "{\"case\":\"c-1\",\"by\":7}", NULL},
-	    {"import-evidence", "{\"content\":\"sha256:1\"}", "executed 201",
-	     "{\"content\":\"sha256:2\"}", NULL},
-	};
-	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-		char first[16], second[16], third[16], said[80];
-		const char *operation = steps[i].operation;
-		snprintf(first, sizeof first, "a-%zu", i);
-		snprintf(second, sizeof second, "b-%zu", i);
-		snprintf(third, sizeof third, "c-%zu", i);
-		struct ibid_result *result = bed_submit(ibid, operation, first, steps[i].payload);
-		if (ibid_result_decision(result) != IBID_DECISION_EXECUTED)
-			fail_msg("%s: %s: %s", operation, bed_say(result), ibid_result_text(result));
-		snprintf(said, sizeof said, "replayed %s", bed_say(result));
-		ibid_result_free(result);
-		bed_expect(ibid, operation, first, steps[i].payload, said);
-		bed_expect(ibid, operation, second, steps[i].payload, steps[i].under_new_key);
-		if (steps[i].reason)
-			expect_rejected(operation, third, steps[i].other, steps[i].reason, 409, "c-1");
-		else
-			bed_expect(ibid, operation, third, steps[i].other, strchr(said, ' ') + 1);
-	}
-	assert_int_equal(rows("ibid.machine_state"), 1);
-	assert_int_equal(rows("ibid.machine_history"), 5);
-	assert_int_equal(rows("ibid.event"), 2);
-	assert_int_equal(rows("report"), 2);
-	assert_int_equal(rows("ibid.external_reference"), 3);
-	assert_int_equal(bed_number(&bed, "select score from risk"), 5 + 5 + 7);
-}
-
 int main(int argc, char **argv)
 {
 	bed_choose(argc, argv);
@@ -897,8 +829,6 @@ int main(int argc, char **argv)
 	    TEST(what_is_allowed_is_said_by_the_schema_only),
 	    TEST(a_machine_that_is_none_stops_init),
 	    TEST(a_callback_calls_them_through_its_handle),
-	    cmocka_unit_test_setup_teardown(eight_operations_are_repeatable_each_by_its_own_strategy,
-	                                    set_up_exercise, tear_down),
 	};
 	return cmocka_run_group_tests_name("kinds", tests, NULL, NULL);
 }

@@ -34,6 +34,20 @@ VARIANTS = {
     "short": [(r"retain: 400d", "retain: 1ms")],
 }
 
+# What holds a handler to its strategy, where the engine runs it.
+LOOK = "create-payment.$store.sql"
+STRATEGIES = {
+    "natural": "strategy: natural\nalready: " + LOOK,
+    "set-once": "strategy: set-once\nalready: %s\nstate: %s" % (LOOK, LOOK),
+    "version": "strategy: version\nalready: %s\nstate: %s\nguard: { version: /version, apply: next, stale: link }"
+               % (LOOK, LOOK),
+    "commutative": "strategy: commutative\nstate: " + LOOK,
+}
+for _name, _lines in STRATEGIES.items():
+    VARIANTS[_name] = [(r"strategy: key", _lines),
+                       (r"fields:.*", "fields:\n  /version: { type: integer, required: true }"),
+                       (r"emits: .*", "emits: []")]
+
 
 def run_ibid(*arguments, stdin=""):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("IBID_")}
@@ -350,6 +364,15 @@ class SqlApi(unittest.TestCase):
         self.ask(self.app, "select ibid.command_complete(%s)", begun["id"])
         self.app.commit()
         self.assertEqual(self.counts(), (0, 1, 0, 1))
+
+    def test_a_strategy_that_looks_is_left_to_the_engine(self):  # A07
+        for strategy in STRATEGIES:
+            with self.assertRaises(psycopg2.Error, msg=strategy) as caught:
+                self.begin(self.app, operation=strategy + "-payment", key="k", payload=PAYMENT)
+            self.assertEqual(caught.exception.pgcode, "IB010", caught.exception)
+            self.assertIn("has the strategy %s: it is enforced around its handler" % strategy, str(caught.exception))
+            self.app.rollback()
+        self.assertEqual(self.counts(), (0, 0, 0, 0))
 
     def test_with_several_open_commands_emit_is_told_which(self):
         first, second = self.begin(self.app, "k-1"), self.begin(self.app, "k-2")

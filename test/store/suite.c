@@ -1687,6 +1687,70 @@ static void find_script_returns_the_existing_document(void **state) /* B09 */
 	assert_false(outcome.found);
 }
 
+static enum ibid_code query(struct bed *bed, struct tx *tx, enum suite_sql sql,
+                            const char *const *values, struct outcome *ret)
+{
+	*ret = (struct outcome){.status = 0};
+	return bed->ops->run_query(tx, &bed->arena, script_of(bed, sql), values, ret, &bed->err);
+}
+
+static void query_sees_what_its_transaction_did_and_lets_it_go_on(void **state) /* A07 */
+{
+	struct bed *bed = bed_of(state);
+	const char *values[V_COUNT];
+	struct outcome outcome;
+	struct command_row row = completed("k-1", 1);
+	set_values(bed, 1, values);
+	script_of(bed, SUITE_PAY);
+	script_of(bed, SUITE_FIND);
+	struct tx *tx = claim_free(bed, "k-1", 1);
+	check(bed, query(bed, tx, SUITE_FIND, values, &outcome));
+	assert_false(outcome.found);
+	check(bed, run(bed, tx, SUITE_PAY, values, &outcome));
+	check(bed, query(bed, tx, SUITE_FIND, values, &outcome));
+	assert_true(outcome.found);
+	assert_string_equal(outcome.resource_id, id_text(bed, make_id(1)));
+	complete_row(bed, &tx, &row, NULL);
+	assert_int_equal(backend->number("select count(*) from payment"), 1);
+	assert_counts(1, 1, 1);
+}
+
+static void query_that_changes_something_fails_and_leaves_nothing(void **state) /* A07 */
+{
+	static const enum suite_sql changing[] = {SUITE_PAY, SUITE_EMIT};
+	struct bed *bed = bed_of(state);
+	const char *values[V_COUNT];
+	struct outcome outcome;
+	set_values(bed, 1, values);
+	for (size_t i = 0; i < sizeof changing / sizeof *changing; i++) {
+		script_of(bed, changing[i]);
+		struct tx *tx = claim_free(bed, "k-1", 1);
+		assert_int_equal(query(bed, tx, changing[i], values, &outcome), IBID_FAILED);
+		assert_non_null(strstr(outcome.text, "may only look"));
+		bed->ops->rollback(&tx);
+	}
+	assert_int_equal(backend->number("select count(*) from payment"), 0);
+	assert_counts(0, 0, 0);
+}
+
+/* A backend without the verb lets nobody in who could ask for the row. */
+static void row_is_held_beside_other_commands(void **state) /* A07 */
+{
+	struct bed *bed = bed_of(state);
+	struct command_row row = completed("k-1", 1);
+	struct tx *tx = claim_free(bed, "k-1", 1);
+	if (!bed->ops->lock_row) {
+		assert_busy(bed, bed->store, "k-2");
+	} else {
+		check(bed, bed->ops->lock_row(tx, "r", &bed->err));
+		check(bed, bed->ops->lock_row(tx, "r", &bed->err)); /* it has it */
+		struct tx *other = claim_free(bed, "k-2", 2);
+		check(bed, bed->ops->lock_row(other, "s", &bed->err));
+		bed->ops->rollback(&other);
+	}
+	complete_row(bed, &tx, &row, NULL);
+}
+
 static void script_with_transaction_control_or_unknown_parameter_is_refused(void **state)
 {
 	struct bed *bed = bed_of(state);
@@ -2788,6 +2852,9 @@ int suite_run(const char *name, const struct suite_backend *with)
 	    READY(last_row_of_the_last_statement_answers),
 	    READY(answer_with_a_strange_column_or_without_status_fails),
 	    READY(find_script_returns_the_existing_document),
+	    READY(query_sees_what_its_transaction_did_and_lets_it_go_on),
+	    READY(query_that_changes_something_fails_and_leaves_nothing),
+	    READY(row_is_held_beside_other_commands),
 	    READY(script_with_transaction_control_or_unknown_parameter_is_refused),
 	    READY(members_of_a_group_hear_each_for_itself),
 	    READY(group_without_a_success_commits_nothing),

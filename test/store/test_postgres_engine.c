@@ -493,6 +493,63 @@ static void a_transaction_tells_whether_its_handler_ended_it(void **state)
 	arena_release(&arena);
 }
 
+struct locking {
+	struct store *store;
+	struct tx *tx;
+	enum ibid_code code;
+	int64_t seen;
+	struct ibid_err err;
+};
+
+static void *lock_in_thread(void *user)
+{
+	struct locking *self = user;
+	self->code = self->store->ops->lock_row(self->tx, "r", &self->err);
+	self->seen = rows_of("first");
+	return NULL;
+}
+
+static void a_row_that_is_held_is_waited_for_and_then_its_commit_is_seen(void **state) /* A07 */
+{
+	struct arena arena = {0};
+	struct ibid_err err;
+	pthread_t thread;
+	struct store *store = fixture_fresh();
+	(void)state;
+	struct tx *tx = must_claim(store, &arena, "first");
+	struct locking waiting = {.store = store, .tx = must_claim(store, &arena, "second")};
+	assert_int_equal(store->ops->lock_row(tx, "r", &err), IBID_OK);
+	pthread_create(&thread, NULL, lock_in_thread, &waiting);
+	while (!fixture_number("select count(*) from pg_locks where not granted"))
+		;
+	assert_int_equal(put_and_commit(store, &arena, tx, "first", &err), IBID_OK);
+	pthread_join(thread, NULL);
+	assert_int_equal(waiting.code, IBID_OK);
+	assert_int_equal(waiting.seen, 1);
+	store->ops->rollback(&waiting.tx);
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void a_row_that_is_held_too_long_is_busy(void **state) /* A07 */
+{
+	struct arena arena = {0};
+	struct ibid_err err;
+	(void)state;
+	store_close(fixture_fresh());
+	struct store *store = fixture_store(fixture_own_url(), 2, 50);
+	struct tx *tx = must_claim(store, &arena, "k"), *other = must_claim(store, &arena, "l");
+	assert_int_equal(store->ops->lock_row(tx, "r", &err), IBID_OK);
+	assert_int_equal(store->ops->lock_row(other, "r", &err), IBID_BUSY);
+	store->ops->rollback(&other);
+	store->ops->rollback(&tx);
+	other = must_claim(store, &arena, "l");
+	assert_int_equal(store->ops->lock_row(other, "r", &err), IBID_OK);
+	store->ops->rollback(&other);
+	store_close(store);
+	arena_release(&arena);
+}
+
 static void a_handler_that_leaves_the_transaction_failed_has_failed(void **state)
 {
 	struct arena arena = {0};
@@ -1675,6 +1732,8 @@ int main(void)
 	    cmocka_unit_test(a_claim_and_a_commit_are_one_round_trip_each),
 	    cmocka_unit_test(a_handler_that_ends_the_transaction_is_noticed),
 	    cmocka_unit_test(a_transaction_tells_whether_its_handler_ended_it),
+	    cmocka_unit_test(a_row_that_is_held_is_waited_for_and_then_its_commit_is_seen),
+	    cmocka_unit_test(a_row_that_is_held_too_long_is_busy),
 	    cmocka_unit_test(a_handler_that_leaves_the_transaction_failed_has_failed),
 	    cmocka_unit_test(a_handler_that_leaves_results_unread_is_misuse),
 	    cmocka_unit_test(statements_of_a_lent_connection_commit_with_the_command),

@@ -201,22 +201,6 @@ static void in_progress_may_wait_for_a_short_time(void **state)
 	loaded_close(&loaded);
 }
 
-/* A07: every strategy has a name; what each needs is enforced where it runs. */
-static void every_strategy_of_a_command_can_be_declared(void **state)
-{
-	static const char *const names[] = {"natural", "set-once",    "unique",   "key",
-	                                    "version", "commutative", "external", "none"};
-	(void)state;
-	for (size_t i = 0; i < COUNT(names); i++) {
-		char line[64];
-		struct loaded loaded;
-		snprintf(line, sizeof line, "strategy: %s", names[i]);
-		load_mutant(&loaded, 5, line);
-		assert_string_equal(contract_strategy_name(only_contract(&loaded)->strategy), names[i]);
-		loaded_close(&loaded);
-	}
-}
-
 static void a_callback_needs_no_script(void **state)
 {
 	(void)state;
@@ -1286,7 +1270,6 @@ int main(void)
 	    cmocka_unit_test(keys_may_be_made_of_fields_in_a_declared_scope),
 	    cmocka_unit_test(optional_answers_about_the_same_payload_are_read),
 	    cmocka_unit_test(in_progress_may_wait_for_a_short_time),
-	    cmocka_unit_test(every_strategy_of_a_command_can_be_declared),
 	    cmocka_unit_test(a_callback_needs_no_script),
 	    cmocka_unit_test(every_answer_left_open_is_asked_for_at_its_place),
 	    cmocka_unit_test(no_required_answer_is_left_out_of_that_test),

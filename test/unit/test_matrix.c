@@ -113,9 +113,9 @@ static struct json *row_of(struct json *root, const char *section, const char *o
 /* A05 */
 static void json_holds_every_section_and_every_answer(void **state)
 {
-	static const char *const sections[] = {"idempotency",   "retry",          "exception_queues",
-	                                       "failure_modes", "reconciliation", "sequences",
-	                                       "runbook"};
+	static const char *const sections[] = {"idempotency",      "strategies",    "retry",
+	                                       "exception_queues", "failure_modes", "reconciliation",
+	                                       "sequences",        "runbook"};
 	(void)state;
 	struct fixture fixture;
 	struct arena arena = {0};
@@ -133,6 +133,11 @@ static void json_holds_every_section_and_every_answer(void **state)
 	expect_at(root, "/idempotency/0/key_scope", "client");
 	expect_at(root, "/idempotency/0/unique",
 	          "payment_reference (find: by-reference.$store.sql, on_duplicate: link)");
+	expect_at(root, "/strategies/0/strategy", "key");
+	expect_at(root, "/strategies/1/enforced_by", "a unique index refuses the second one");
+	expect_at(root, "/strategies/1/looks_at",
+	          "unique: invoice_number (find: by-reference.$store.sql, on_duplicate: reject)");
+	expect_at(root, "/strategies/1/row", "none");
 	expect_at(root, "/idempotency/1/fact", "an invoice | is <booked> *once*");
 	expect_at(root, "/idempotency/1/owner", "finance");
 	expect_at(root, "/idempotency/1/key_from", "/vendor, /invoiceNo");
@@ -280,7 +285,7 @@ static void markdown_tables_have_as_many_cells_in_every_row(void **state)
 			fail_msg("%.*s", (int)size, line);
 		expected = bars(line, size);
 	}
-	assert_int_equal(tables, 6);
+	assert_int_equal(tables, 7);
 	expect_text(&fixture, "an invoice \\| is \\<booked> \\*once\\*");
 	expect_text(&fixture, "\\* answered by defaults.yaml");
 	expect_text(&fixture, "| finance\\* |");

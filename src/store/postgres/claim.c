@@ -10,19 +10,25 @@
 
 #include <string.h>
 
+static int64_t lock_key(const struct str *text)
+{
+	struct sha256 hash = sha256(text->data, text->size);
+	uint64_t key = 0;
+	for (size_t i = 0; i < 8; i++)
+		key = key << 8 | hash.bytes[i];
+	return (int64_t)key;
+}
+
 int64_t pg_lock_key(const struct identity *identity)
 {
 	const char *const parts[] = {identity->tenant, identity->operation, identity->scope,
 	                             identity->key};
 	struct str text = STR_INIT(64 << 20);
-	uint64_t key = 0;
 	for (size_t i = 0; i < 4; i++)
 		str_add(&text, parts[i], strlen(parts[i]) + (i < 3)); /* its NUL keeps the parts apart */
-	struct sha256 hash = sha256(str_text(&text), text.size);
+	int64_t key = lock_key(&text);
 	str_release(&text);
-	for (size_t i = 0; i < 8; i++)
-		key = key << 8 | hash.bytes[i];
-	return (int64_t)key;
+	return key;
 }
 
 const char *pg_join(struct arena *arena, const char *const *names, size_t count)
@@ -118,6 +124,31 @@ enum ibid_code pg_claim(struct store *base, struct arena *arena, const struct id
 	if (code == IBID_OK)
 		code = claimed(store, arena, conn, calls, context, ret, err);
 	pg_release(calls + first, CALL_COUNT - first);
+	return code;
+}
+
+/* ---- A row that commands contend for -------------------------------------------------------- */
+
+/* Every command takes one at most, before it touches a row: nobody waits here who holds what
+ * another one here waits for. */
+enum ibid_code pg_lock_row(struct tx *base, const char *row, struct ibid_err *err)
+{
+	struct pg_tx *tx = pg_tx_of(base);
+	struct str text = STR_INIT(64 << 20);
+	struct pg_trip trip;
+	enum ibid_code code = IBID_OK;
+	str_add(&text, "row", sizeof "row"); /* with its NUL: no identity has these parts */
+	str_adds(&text, row);
+	const char *values[] = {text.failed ? NULL : pg_int(&tx->arena, lock_key(&text))};
+	str_release(&text);
+	if (!values[0])
+		return err_set(err, IBID_NOMEM, "out of memory");
+	struct pg_call call = PG_CALL(RESOLVE_LOCK, .values = values);
+	if (!pg_trip(tx->conn, &call, 1, &trip)) {
+		code = pg_error(tx->conn, pg_trip_error(tx->conn, &call, 1, &trip), err);
+		(void)pg_tx_doom(tx, err, NULL);
+	}
+	pg_release(&call, 1);
 	return code;
 }
 

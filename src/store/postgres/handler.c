@@ -145,22 +145,38 @@ const char **pg_script_values(struct arena *arena, const struct script_statement
 	return own;
 }
 
-/* What was queued goes first, so that events keep the order in which they were asked for. */
-static struct pg_call *make_calls(struct pg_tx *tx, struct arena *arena,
-                                  const struct script *script, const char *const *values,
-                                  size_t *ret_count)
+/* One trip: what was queued, so that events keep the order in which they were asked for; the
+ * script, between what makes it a query where it is one. */
+struct run {
+	struct pg_call *calls;
+	size_t count;
+	size_t first, last; /* statements of the script among the calls */
+};
+
+enum { QUERY_BEFORE = 2, QUERY_AFTER = 2 };
+
+static bool make_run(struct pg_tx *tx, struct arena *arena, const struct script *script,
+                     const char *const *values, bool query, struct run *ret)
 {
-	size_t queued = tx->queue_count, count = queued + script->parts.count;
+	size_t parts = script->parts.count, queued = tx->queue_count;
+	size_t first = queued + (query ? QUERY_BEFORE : 0), last = first + parts - 1;
+	size_t count = last + 1 + (query ? QUERY_AFTER : 0);
 	struct pg_call *calls = arena_array(arena, count, sizeof *calls);
 	if (calls && queued)
 		memcpy(calls, tx->queue, queued * sizeof *calls);
-	for (size_t i = 0; calls && i < script->parts.count; i++) {
+	if (calls && query) {
+		calls[queued] = PG_CALL(QUERY_SAVEPOINT);
+		calls[queued + 1] = PG_CALL(QUERY_READ_ONLY);
+		calls[last + 1] = PG_CALL(QUERY_UNDO);
+		calls[last + 2] = PG_CALL(QUERY_RELEASE);
+	}
+	for (size_t i = 0; calls && i < parts; i++) {
 		const struct script_statement *part = &script->parts.items[i];
 		const char **own = pg_script_values(arena, part, values, 0);
-		calls[queued + i] = (struct pg_call){&script->statements[i], own, NULL};
+		calls[first + i] = (struct pg_call){&script->statements[i], own, NULL};
 	}
-	*ret_count = count;
-	return arena->failed ? NULL : calls;
+	*ret = (struct run){calls, count, first, last};
+	return calls && !arena->failed;
 }
 
 /* Say where in the file; what a person reads about a failure says it too. */
@@ -189,48 +205,74 @@ enum ibid_code pg_script_failed(struct pg_conn *conn, struct arena *arena,
 	return place(arena, script, statement->line + pg_error_line(result, statement->sql), ret, err);
 }
 
+/* It tried to write, which the server refuses as it would on a standby. */
+static bool changed_something(const struct run *run, size_t at)
+{
+	const char *state = PQresultErrorField(run->calls[at].result, PG_DIAG_SQLSTATE);
+	return run->count > run->last + 1 && state && strcmp(state, "25006") == 0;
+}
+
 static enum ibid_code run_failed(struct pg_tx *tx, struct arena *arena, const struct script *script,
-                                 const struct pg_call *calls, size_t at, struct outcome *ret,
+                                 const struct run *run, size_t at, struct outcome *ret,
                                  struct ibid_err *err)
 {
-	size_t queued = tx->queue_count;
-	if (at >= queued)
-		return pg_script_failed(tx->conn, arena, script, at - queued, calls[at].result, ret, err);
-	enum ibid_code code = pg_error_outcome(tx->conn, calls[at].result, arena, ret, err);
-	tx->conn->broken |= pg_error_is_fatal(tx->conn, calls[at].result);
-	return code;
+	const PGresult *result = run->calls[at].result;
+	if (at < run->first || at > run->last) {
+		enum ibid_code code = pg_error_outcome(tx->conn, result, arena, ret, err);
+		tx->conn->broken |= pg_error_is_fatal(tx->conn, result);
+		return code;
+	}
+	size_t part = at - run->first;
+	if (changed_something(run, at)) {
+		err_set(err, IBID_FAILED, "it may only look, but it changes something");
+		return place(arena, script, script->parts.items[part].line, ret, err);
+	}
+	return pg_script_failed(tx->conn, arena, script, part, result, ret, err);
 }
 
 static enum ibid_code run_script(struct pg_tx *tx, struct arena *arena, const struct script *script,
-                                 const char *const *values, struct outcome *ret,
+                                 const char *const *values, bool query, struct outcome *ret,
                                  struct ibid_err *err)
 {
-	size_t count, last = script->parts.count - 1;
+	size_t last = script->parts.count - 1;
+	struct run run;
 	struct pg_trip trip;
 	enum ibid_code code;
-	struct pg_call *calls = make_calls(tx, arena, script, values, &count);
-	if (!calls)
+	if (!make_run(tx, arena, script, values, query, &run))
 		return err_set(err, IBID_NOMEM, "out of memory");
 	tx->conn->spoiled |= script->leaves_state;
-	if (!pg_trip(tx->conn, calls, count, &trip)) {
-		code = run_failed(tx, arena, script, calls, trip.done, ret, err);
+	if (!pg_trip(tx->conn, run.calls, run.count, &trip)) {
+		code = run_failed(tx, arena, script, &run, trip.done, ret, err);
 		goto out;
 	}
 	tx->queue_count = 0;
-	code = pg_read_answer(arena, calls[count - 1].result, 0, ret, err);
+	code = pg_read_answer(arena, run.calls[run.last].result, 0, ret, err);
 	if (code == IBID_FAILED)
 		place(arena, script, script->parts.items[last].line, ret, err);
 out:
-	pg_release(calls, count);
+	pg_release(run.calls, run.count);
 	return code;
 }
 
-enum ibid_code pg_run_script(struct tx *base, struct arena *arena, const struct script *script,
-                             const char *const *values, struct outcome *ret, struct ibid_err *err)
+static enum ibid_code run_or_doom(struct tx *base, struct arena *arena, const struct script *script,
+                                  const char *const *values, bool query, struct outcome *ret,
+                                  struct ibid_err *err)
 {
 	struct pg_tx *tx = pg_tx_of(base);
 	struct outcome outcome = {0};
-	enum ibid_code code = run_script(tx, arena, script, values, &outcome, err);
+	enum ibid_code code = run_script(tx, arena, script, values, query, &outcome, err);
 	*ret = outcome;
 	return code ? pg_tx_doom(tx, err, &outcome) : IBID_OK;
+}
+
+enum ibid_code pg_run_script(struct tx *tx, struct arena *arena, const struct script *script,
+                             const char *const *values, struct outcome *ret, struct ibid_err *err)
+{
+	return run_or_doom(tx, arena, script, values, false, ret, err);
+}
+
+enum ibid_code pg_run_query(struct tx *tx, struct arena *arena, const struct script *script,
+                            const char *const *values, struct outcome *ret, struct ibid_err *err)
+{
+	return run_or_doom(tx, arena, script, values, true, ret, err);
 }

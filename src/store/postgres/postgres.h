@@ -45,6 +45,10 @@
 	X(GROUP_DEFERRABLE, group_deferrable, 0)                                                       \
 	X(RESOLVE_WAIT, resolve_wait, 1)                                                               \
 	X(RESOLVE_LOCK, resolve_lock, 1)                                                               \
+	X(QUERY_SAVEPOINT, query_savepoint, 0)                                                         \
+	X(QUERY_READ_ONLY, query_read_only, 0)                                                         \
+	X(QUERY_UNDO, query_undo, 0)                                                                   \
+	X(QUERY_RELEASE, query_release, 0)                                                             \
 	X(COMMAND_INSERT, command_insert, 22)                                                          \
 	X(COMMAND_STAGE, command_stage, 24)                                                            \
 	X(COMMAND_REPLACE, command_replace, 28)                                                        \
@@ -286,6 +290,7 @@ enum ibid_code pg_tx_doom(struct pg_tx *tx, const struct ibid_err *err,
 IBID_CHECK enum ibid_code pg_tx_queue(struct pg_tx *tx, struct pg_call call, struct ibid_err *err);
 void *pg_lend(struct tx *tx, bool lent);
 enum ibid_code pg_check_tx(struct tx *tx, struct ibid_err *err);
+enum ibid_code pg_lock_row(struct tx *tx, const char *row, struct ibid_err *err);
 enum ibid_code pg_commit(struct tx **tx, struct arena *arena, struct outcome *ret,
                          struct ibid_err *err);
 void pg_rollback(struct tx **tx);
@@ -364,6 +369,8 @@ enum ibid_code pg_make_script(struct store *store, const char *file, const char 
                               const struct param_spec *params, size_t count, struct script **ret,
                               struct ibid_err *err);
 void pg_free_script(struct store *store, struct script *script);
+enum ibid_code pg_run_query(struct tx *tx, struct arena *arena, const struct script *script,
+                            const char *const *values, struct outcome *ret, struct ibid_err *err);
 enum ibid_code pg_run_script(struct tx *tx, struct arena *arena, const struct script *script,
                              const char *const *values, struct outcome *ret, struct ibid_err *err);
 

@@ -411,3 +411,20 @@ enum ibid_code lite_run_script(struct tx *base, struct arena *arena, const struc
 	*ret = outcome;
 	return IBID_OK;
 }
+
+/* Every row that a statement or a function of ours touches is counted by the connection. */
+enum ibid_code lite_run_query(struct tx *base, struct arena *arena, const struct script *script,
+                              const char *const *values, struct outcome *ret, struct ibid_err *err)
+{
+	struct lite_tx *tx = lite_tx_of(base);
+	int64_t before = sqlite3_total_changes64(tx->conn->db);
+	struct outcome outcome = {.status = 0};
+	enum ibid_code code = lite_run_script(base, arena, script, values, &outcome, err);
+	if (!code && sqlite3_total_changes64(tx->conn->db) != before) {
+		err_set(err, IBID_FAILED, "%s may only look, but it changed something", script->file);
+		lite_tx_failed(tx, IBID_FAILED, err);
+		return lite_tx_doom(tx, arena, ret, err);
+	}
+	*ret = outcome;
+	return code;
+}

@@ -223,6 +223,11 @@ begin
 		raise exception 'operation % is staged: it is run by a program that calls ibid_stage',
 			command_begin.operation using errcode = 'IB010';
 	end if;
+	if contract ->> 'strategy' in ('natural', 'set-once', 'version', 'commutative') then
+		raise exception 'operation % has the strategy %: it is enforced around its handler, by ibid submit or '
+			'a program that calls ibid_submit', command_begin.operation, contract ->> 'strategy'
+			using errcode = 'IB010';
+	end if;
 	own_scope := ibid.scope_of(contract, command_begin.client, command_begin.actor, command_begin.resource);
 	own_key := ibid.key_of(contract, command_begin.tenant, command_begin.key, command_begin.payload);
 	print := ibid.fingerprint(contract, command_begin.tenant, command_begin.client, command_begin.actor,

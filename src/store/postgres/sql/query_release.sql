@@ -1,0 +1,3 @@
+-- query_release: no parameters
+-- What follows belongs to the transaction itself again.
+release savepoint ibid_query

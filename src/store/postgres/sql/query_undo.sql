@@ -1,0 +1,2 @@
+-- query_undo: no parameters
+rollback to savepoint ibid_query

@@ -1,0 +1,1 @@
+select 200 as status where 1 = 0;

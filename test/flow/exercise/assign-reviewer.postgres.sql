@@ -1,1 +1,0 @@
-select 200 as status, ibid.move('case', :case, 'ASSIGNED', jsonb_build_object('reviewer', :reviewer)) as body;

@@ -1,3 +1,0 @@
-select ibid_move('case', :case, 'OPEN') where ibid_find_reference(:system, :number) is null;
-select ibid_link_reference(:system, :number, 'case', :case);
-select 201 as status, 'case' as resource_type, :case as resource_id;

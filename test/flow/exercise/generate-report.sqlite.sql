@@ -1,2 +1,0 @@
-insert into report (tenant, id, period) values (:tenant, :command_id, :period);
-select 201 as status, 'report' as resource_type, :command_id as resource_id;

@@ -1,2 +1,0 @@
-select 200 as status, null as body, 'report' as resource_type, id as resource_id
-  from report where tenant = :tenant and period = :period;

@@ -1,0 +1,3 @@
+-- closed, for whatever reason
+select 200 as status, 'case' as resource_type, id as resource_id
+  from kase where tenant = :tenant and id = :case and closed_reason is not null;

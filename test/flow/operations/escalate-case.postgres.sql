@@ -1,0 +1,3 @@
+insert into escalation (tenant, id, case_id, case_version) values (:tenant, :command_id, :case, :case_version);
+select ibid.emit('case', :case, 'CaseEscalated', jsonb_build_object('caseVersion', :case_version));
+select 201 as status, 'escalation' as resource_type, :command_id as resource_id;

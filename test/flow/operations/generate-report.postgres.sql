@@ -1,0 +1,3 @@
+insert into report (tenant, id, period) values (:tenant, :command_id, :period);
+select ibid.emit('report', :period, 'ReportGenerated', jsonb_build_object('period', :period));
+select 201 as status, 'report' as resource_type, :command_id as resource_id;
