@@ -110,6 +110,10 @@ struct ibid_options {
 	void *log_user;
 	unsigned connections; /* PostgreSQL connections at most; 0: 16 */
 	unsigned busy_ms;     /* how long to wait for locks and connections; 0: 5000 */
+	/* Keys for payloads that contracts keep encrypted, one a line: `<key id> <64 hex digits>`. The
+	 * first one encrypts, all of them decrypt. NULL: none; a contract that needs one is then
+	 * refused. The file must be its owner's alone (mode 600). */
+	const char *key_file;
 };
 #define IBID_OPTIONS(...) (&(struct ibid_options){.size = sizeof(struct ibid_options), __VA_ARGS__})
 
@@ -260,6 +264,14 @@ IBID_API const char *ibid_result_text(const struct ibid_result *result);   /* a 
 IBID_API int64_t ibid_result_age_ms(const struct ibid_result *result);     /* since first seen */
 IBID_API int64_t ibid_result_retry_after_ms(const struct ibid_result *result); /* 0: don't */
 IBID_API void ibid_result_free(struct ibid_result *result);                    /* takes NULL */
+
+/* What is kept of a command's payload, as the contract's `payload` and the fields' `class` say:
+ * canonical JSON, decrypted where the handle has a key file, with the ciphertext as a text where it
+ * has none. `*ret` is freed by ibid_free. IBID_NOT_FOUND: no such command, or nothing is kept.
+ * IBID_INVALID: a ciphertext was changed or moved, or its key is another. */
+IBID_API IBID_CHECK enum ibid_code ibid_payload(struct ibid *ibid, const char *tenant,
+                                                const char *command_id, char **ret,
+                                                size_t *ret_size, struct ibid_err *err);
 
 /* ---- Staged commands ------------------------------------------------------------------------ */
 

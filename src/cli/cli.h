@@ -31,8 +31,8 @@ enum cli_exit {
 struct cli_command {
 	const char *name;
 	int (*run)(const struct args *args);
-	unsigned takes;       /* BIT(OPT_...) */
-	unsigned needs;       /* of them, those that must be given */
+	uint64_t takes;       /* BIT(OPT_...) */
+	uint64_t needs;       /* of them, those that must be given */
 	const char *operands; /* for the usage line: "[FILE|-]"; "" when there are none */
 	size_t operand_max;
 	const char *summary;             /* one line, in the list of commands */

@@ -140,7 +140,8 @@ int cmd_submit(const struct args *args)
 	if (code) {
 		exit = say_err(&err);
 	} else if (ibid_open(IBID_OPTIONS(.store = values[OPT_STORE],
-	                                  .contracts = values[OPT_CONTRACTS], .connections = 2),
+	                                  .contracts = values[OPT_CONTRACTS], .connections = 2,
+	                                  .key_file = args->values[OPT_KEY_FILE]),
 	                     &ibid, &err)) {
 		exit = tell_failure(&err, false);
 	} else {

@@ -12,6 +12,7 @@
 #define KEY       BIT(OPT_KEY)
 #define SENDER    (BIT(OPT_CLIENT) | BIT(OPT_ACTOR) | BIT(OPT_RESOURCE))
 #define JSON      BIT(OPT_JSON)
+#define KEY_FILE  BIT(OPT_KEY_FILE)
 
 const struct cli_command cli_commands[] = {
     {
@@ -119,7 +120,7 @@ const struct cli_command cli_commands[] = {
         .name = "submit",
         .run = cmd_submit,
         .takes = STORE | CONTRACTS | TENANT | OPERATION | KEY | SENDER | BIT(OPT_CORRELATION_ID) |
-                 BIT(OPT_CAUSATION_ID) | JSON,
+                 BIT(OPT_CAUSATION_ID) | KEY_FILE | JSON,
         .needs = STORE | CONTRACTS | TENANT | OPERATION,
         .operands = "[FILE|-]",
         .operand_max = 1,
@@ -137,7 +138,8 @@ const struct cli_command cli_commands[] = {
     {
         .name = "command show",
         .run = cmd_command_show,
-        .takes = STORE | TENANT | OPERATION | KEY | BIT(OPT_SCOPE) | BIT(OPT_DUPLICATES) | JSON,
+        .takes = STORE | TENANT | OPERATION | KEY | BIT(OPT_SCOPE) | BIT(OPT_DUPLICATES) |
+                 BIT(OPT_PAYLOAD) | KEY_FILE | JSON,
         .needs = STORE | TENANT,
         .operands = "[ID]",
         .operand_max = 1,
@@ -145,7 +147,8 @@ const struct cli_command cli_commands[] = {
         .details =
             "The command is named by its id, or by --operation and --key; --scope is needed\n"
             "only where several senders used the same key. Duplicates are counted within a\n"
-            "second or so, and listed with --duplicates where the contract keeps each.",
+            "second or so, and listed with --duplicates where the contract keeps each. What is\n"
+            "kept of the payload is shown with --payload, decrypted with --key-file.",
         .examples = "  $ ibid command show --store sqlite:pay.db --tenant acme \\\n"
                     "      --operation create-payment --key k-1\n",
     },
@@ -192,7 +195,8 @@ const struct cli_command cli_commands[] = {
     {
         .name = "command recover",
         .run = cmd_command_recover,
-        .takes = STORE | CONTRACTS | TENANT | OPERATION | BIT(OPT_LIMIT) | BIT(OPT_DRY_RUN) | JSON,
+        .takes = STORE | CONTRACTS | TENANT | OPERATION | BIT(OPT_LIMIT) | BIT(OPT_DRY_RUN) |
+                 KEY_FILE | JSON,
         .needs = STORE | CONTRACTS,
         .operands = "",
         .summary = "find out what became of staged commands whose worker went silent",

@@ -15,6 +15,7 @@
 #include "ledger/decide.h"
 #include "ledger/duplicates.h"
 #include "ledger/exception.h"
+#include "ledger/keep.h"
 #include "ledger/params.h"
 #include "ledger/submission.h"
 #include "retry/retry.h"
@@ -491,7 +492,7 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
 	row.state = sub->contract->final[class] ? COMMAND_REJECTED : COMMAND_FAILED;
 	row.status = server ? 500 : outcome->status;
 	row.reason = server ? "HANDLER_FAILED" : outcome->reason;
-	row.text = outcome->text;
+	row.text = keep_text(sub, outcome->text);
 	row.resource_type = outcome->resource_type;
 	row.resource_id = outcome->resource_id;
 	if (sub->pending == IBID_MISUSE) {
@@ -503,9 +504,8 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
 	}
 	bool unknown = row.state == COMMAND_UNKNOWN;
 	if (server)
-		log_decision(sub, IBID_LOG_ERROR, unknown ? "command.unknown" : "command.failed",
-		             outcome->text);
-	enum ibid_code code = (*tx)->store->ops->put_command(*tx, &row, previous, err);
+		log_decision(sub, IBID_LOG_ERROR, unknown ? "command.unknown" : "command.failed", row.text);
+	enum ibid_code code = keep_row(sub, *tx, &row, previous, err);
 	if (!code && unknown)
 		code = open_exception(
 		    sub, *tx, sub->end.given ? TROUBLE_STAGED_UNKNOWN : TROUBLE_HANDLER_ENDED_TRANSACTION,
@@ -547,7 +547,7 @@ static enum ibid_code record_success(struct submission *sub, struct tx **tx,
 		code = ops->put_audit(*tx, &audit, err);
 	}
 	if (!code)
-		code = ops->put_command(*tx, &row, previous, err);
+		code = keep_row(sub, *tx, &row, previous, err);
 	if (code == IBID_RETRY) {
 		ops->rollback(tx);
 		*ret = STEP_COLLIDED;
@@ -660,7 +660,7 @@ static enum ibid_code hold(struct submission *sub, struct tx **tx,
 	row.lease_token = next_token(sub, previous);
 	row.lease_us = sub->contract->staged.lease_us;
 	assert(row.lease_us); /* without an end nobody could take it over */
-	enum ibid_code code = (*tx)->store->ops->put_command(*tx, &row, previous, err);
+	enum ibid_code code = keep_row(sub, *tx, &row, previous, err);
 	if (code == IBID_RETRY) {
 		(*tx)->store->ops->rollback(tx);
 		*ret = STEP_COLLIDED;
@@ -868,11 +868,13 @@ static enum ibid_code meet_claim(struct submission *sub, struct claim *claim, en
 
 /* ---- The short way -------------------------------------------------------------------------- */
 
-/* Scripts whose body is not kept, where the store can run a command from end to end at once. */
+/* Scripts of whose body and payload nothing is kept, where the store can run a command from end to
+ * end at once. */
 static bool may_express(const struct submission *sub)
 {
 	return sub->ledger->store->ops->express && sub->errand == ERRAND_SUBMIT && sub->script &&
-	       !sub->long_way && !sub->pending && sub->contract->answer != ANSWER_FULL;
+	       !sub->long_way && !sub->pending && sub->contract->answer != ANSWER_FULL &&
+	       sub->contract->payload == CLASS_OMIT;
 }
 
 /* It is durable. A body that can't be brought into canonical form is JSON all the same. */

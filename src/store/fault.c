@@ -305,6 +305,29 @@ static enum ibid_code fault_put_exception(struct tx *tx, const struct exception_
 	return code;
 }
 
+static enum ibid_code fault_put_payload(struct tx *tx, const struct payload_row *row,
+                                        struct ibid_err *err)
+{
+	struct fault *fault = fault_of(tx->store);
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->put_payload(inner_of(tx), row, err));
+	return code;
+}
+
+static enum ibid_code fault_get_payload(struct store *store, struct arena *arena,
+                                        const char *tenant, const struct uuid *command_id,
+                                        struct payload_row *ret, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	struct payload_row row;
+	enum ibid_code code;
+	FAULTY(fault, code, err,
+	       fault->inner->ops->get_payload(fault->inner, arena, tenant, command_id, &row, err));
+	if (!code)
+		*ret = row;
+	return code;
+}
+
 static enum ibid_code fault_check_tx(struct tx *tx, struct ibid_err *err)
 {
 	struct fault *fault = fault_of(tx->store);
@@ -570,6 +593,8 @@ static const struct store_ops fault_ops = {
     .put_audit = fault_put_audit,
     .put_command = fault_put_command,
     .put_exception = fault_put_exception,
+    .put_payload = fault_put_payload,
+    .get_payload = fault_get_payload,
     .lend = fault_lend,
     .check_tx = fault_check_tx,
     .express = fault_express,

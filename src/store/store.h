@@ -167,6 +167,14 @@ struct exception_row {
 	const char *resolution, *resolved_by, *note;
 };
 
+/* What is kept of a command's payload: JSON in canonical form, after the contract's classes. */
+struct payload_row {
+	const char *tenant;
+	struct uuid command_id;
+	const char *text; /* NULL in put_payload: keep none */
+	size_t size;
+};
+
 /* A command that came again, with whatever payload, and was not run: counted. */
 struct duplicate_row {
 	const char *tenant;
@@ -205,8 +213,8 @@ struct retention_cursor {
 
 /* What was removed. */
 struct retention_count {
-	int64_t tombstones; /* commands that lost body and text */
-	int64_t commands, answers, evidence, duplicates, audit, events;
+	int64_t tombstones; /* commands that lost body, payload and text */
+	int64_t commands, answers, payloads, evidence, duplicates, audit, events;
 };
 
 /* What another system calls a resource: (tenant, source system, external id) and the one resource
@@ -460,6 +468,10 @@ struct store_ops {
 	 * tenant, queue and subject stays as it is: that is success. The id must be new. */
 	enum ibid_code (*put_exception)(struct tx *, const struct exception_row *, struct ibid_err *);
 
+	/* Keep a payload with its command (I1), in the place of the one that was kept before. A command
+	 * that gives way to another takes its payload with it: put_command sees to that. */
+	enum ibid_code (*put_payload)(struct tx *, const struct payload_row *, struct ibid_err *);
+
 	/* The database handle for C callbacks: sqlite3 * or PGconn *, ready for the caller's
 	 * statements. While it is lent (until lend is called with false, before the next verb) the
 	 * callback can't end the transaction on SQLite; on PostgreSQL commit notices that it did
@@ -536,6 +548,11 @@ struct store_ops {
 	                                  const struct reference_filter *, struct reference_row **ret,
 	                                  size_t *ret_count, struct ibid_err *);
 
+	/* IBID_NOT_FOUND when none is kept. */
+	enum ibid_code (*get_payload)(struct store *, struct arena *, const char *tenant,
+	                              const struct uuid *command_id, struct payload_row *ret,
+	                              struct ibid_err *);
+
 	/* IBID_NOT_FOUND when the tenant has no such item. */
 	enum ibid_code (*get_exception)(struct store *, struct arena *, const char *tenant,
 	                                const struct uuid *id, struct exception_row *ret,
@@ -549,17 +566,18 @@ struct store_ops {
 	 */
 
 	/* One bounded step from the cursor on, in a transaction of its own; `ret` is added to. Commands
-	 * whose key has expired lose body and text and still answer a duplicate; after the audit
-	 * period, too, they are deleted with their evidence and duplicates (SQLite: and their audit
-	 * entries). What has no outcome is never touched. Safe beside commands and other retentions: a
-	 * row that is held is left to the next run. */
+	 * whose key has expired lose body, payload and text and still answer a duplicate; after the
+	 * audit period, too, they are deleted with their evidence and duplicates (SQLite: and their
+	 * audit entries). What has no outcome is never touched. Safe beside commands and other
+	 * retentions: a row that is held is left to the next run. */
 	enum ibid_code (*retain_commands)(struct store *, struct arena *, const struct retention *,
 	                                  struct retention_cursor *, struct retention_count *ret,
 	                                  struct ibid_err *);
 
 	/* One bounded step on what is kept by the month (PostgreSQL: audit entries, events, empty
-	 * answers; partitions to come are made), or by the row (SQLite: events). `*ret_more`: there may
-	 * be more to do. PostgreSQL keeps all audit entries while an operation has no period. */
+	 * answers and payloads; partitions to come are made), or by the row (SQLite: events).
+	 * `*ret_more`: there may be more to do. PostgreSQL keeps all audit entries while an operation
+	 * has no period. */
 	enum ibid_code (*retain_history)(struct store *, const struct retention *,
 	                                 struct retention_count *ret, bool *ret_more,
 	                                 struct ibid_err *);

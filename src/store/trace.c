@@ -185,6 +185,21 @@ static enum ibid_code trace_put_exception(struct tx *tx, const struct exception_
 	return TRACED(trace, put_exception, inner_of(tx), row, err);
 }
 
+static enum ibid_code trace_put_payload(struct tx *tx, const struct payload_row *row,
+                                        struct ibid_err *err)
+{
+	struct trace *trace = trace_of(tx->store);
+	return TRACED(trace, put_payload, inner_of(tx), row, err);
+}
+
+static enum ibid_code trace_get_payload(struct store *store, struct arena *arena,
+                                        const char *tenant, const struct uuid *command_id,
+                                        struct payload_row *ret, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, get_payload, trace->inner, arena, tenant, command_id, ret, err);
+}
+
 static enum ibid_code trace_check_tx(struct tx *tx, struct ibid_err *err)
 {
 	struct trace *trace = trace_of(tx->store);
@@ -398,6 +413,8 @@ static const struct store_ops trace_ops = {
     .put_audit = trace_put_audit,
     .put_command = trace_put_command,
     .put_exception = trace_put_exception,
+    .put_payload = trace_put_payload,
+    .get_payload = trace_get_payload,
     .lend = trace_lend,
     .check_tx = trace_check_tx,
     .express = trace_express,

@@ -214,6 +214,15 @@ enum ibid_code lite_list_exceptions(struct store *, struct arena *, const struct
                                     struct exception_row **ret, size_t *ret_count,
                                     struct ibid_err *);
 
+/* payload.c */
+enum ibid_code lite_put_payload(struct tx *, const struct payload_row *, struct ibid_err *);
+enum ibid_code lite_get_payload(struct store *, struct arena *, const char *tenant,
+                                const struct uuid *command_id, struct payload_row *ret,
+                                struct ibid_err *);
+/* On the given connection; text NULL removes it. */
+IBID_CHECK enum ibid_code lite_keep_payload(struct lite_conn *conn, const struct payload_row *row,
+                                            struct ibid_err *err);
+
 /* duplicate.c */
 enum ibid_code lite_put_duplicates(struct store *, const struct duplicate_row *, size_t count,
                                    const struct duplicate_seen_row *, size_t seen_count,

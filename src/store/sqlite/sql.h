@@ -22,10 +22,11 @@
 	X(index_describe) X(journal_group_by_source) X(journal_group_count) \
 	X(journal_group_put) X(journal_line_list) X(journal_line_put) X(journal_mode_get) \
 	X(lease_renew) X(machine_history_put) X(machine_move_clear) X(machine_move_get) \
-	X(machine_move_put) X(machine_state_get) X(machine_state_put) X(query_only_set) \
+	X(machine_move_put) X(machine_state_get) X(machine_state_put) \
+	X(payload_delete) X(payload_get) X(payload_put) X(query_only_set) \
 	X(quick_check) X(reference_by_external) X(reference_by_resource) X(reference_put) \
 	X(retain_answer) X(retain_audit) X(retain_command) X(retain_duplicate) \
-	X(retain_event) X(retain_evidence) X(retain_seen) X(retain_tenant) X(retain_text) \
+	X(retain_event) X(retain_evidence) X(retain_payload) X(retain_seen) X(retain_tenant) X(retain_text) \
 	X(retain_tombstone) X(retain_window) X(retention_close) X(retention_open) \
 	X(rollback) X(schema_exists) \
 	X(schema_file_get) X(schema_file_put) X(schema_put) X(schema_version) X(synchronous_get) \

@@ -97,6 +97,7 @@ begin
 			resource_id, reason, text, audit_id, attempts, client, actor, created_at, finished_at, expires_at,
 			lease_token, lease_until) on ibid.command to ibid_service;
 		grant update (version) on ibid.aggregate to ibid_service;
+		grant update (payload), delete on ibid.payload to ibid_service;
 		grant update (last_at, count) on ibid.evidence to ibid_service;
 		grant update (first_at, last_at, count, unlisted) on ibid.duplicate to ibid_service;
 		grant update (state, version, attributes, command_id, at) on ibid.machine_state to ibid_service;

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of a payload is kept, and where it is not: every class of payload and field on both stores (K05,
+B08). A secret that goes through every outcome is looked for in the bytes of the database."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+ROOT = os.environ["IBID_SOURCE_DIR"]
+BIN = os.environ["IBID_BIN"]
+PG = os.environ.get("IBID_TEST_PG")
+PG_BIN = os.environ.get("IBID_TEST_PG_BIN", "")
+LIMIT_S = 60
+
+DEFAULTS = """\
+owner: tests
+strategy: key
+key: { from: header, generated_by: client, scope: [client], retain: 30d, after_expiry: refuse }
+unknown_fields: keep
+same_payload: { context: [] }
+duplicates:
+  completed: replay
+  rejected: replay
+  rejected_other_payload: conflict
+  in_progress: answer
+  other_payload: conflict
+  by_source: { client: replay, service: replay, broker: skip, replay: skip, human: show }
+  evidence: each
+failures: { validation: final, business: final, server: retry }
+answer: { store: full }
+audit: { retain: 10y }
+emits: [Noted]
+covers: [nothing]
+reconciled_by: none
+corrected_by: none
+"""
+FIELDS = {  # of each operation: the contract's class and those of its fields
+    "stored": ("store", {"/note": "redact", "/card": "encrypt", "/pin": "omit", "/seen": "store"}),
+    "plain": ("store", {}),
+    "redacted": ("redact", {"/seen": "store", "/card": "encrypt", "/pin": "omit"}),
+    "encrypted": ("encrypt", {"/pin": "omit", "/note": "redact"}),
+    "unkept": (None, {"/note": "redact", "/card": "encrypt", "/pin": "omit", "/seen": "store"}),
+}
+TYPES = {"/mode": "text", "/note": "text", "/card": "json", "/pin": "integer", "/seen": "text"}
+SCRIPTS = {
+    "sqlite": """\
+select ibid_reject('QUOTED', 422, 'note ' || :note || ', card ' || (:card ->> 'number') || ', pin ' || :pin)
+  where :mode = 'reject';
+insert into broken (id) select null where :mode = 'fail';
+select ibid_emit('note', :command_id, 'Noted', '{}');
+select 201 as status, json_object('seen', :seen) as body, 'note' as resource_type, :command_id as resource_id;
+""",
+    "postgres": """\
+select ibid.reject('QUOTED', 422, 'note ' || :note || ', card ' || (:card ->> 'number') || ', pin ' || :pin)
+  where :mode = 'reject';
+select fail_with(:note) where :mode = 'fail';
+select ibid.emit('note', :command_id::text, 'Noted', '{}'::text);
+select 201 as status, jsonb_build_object('seen', :seen) as body, 'note' as resource_type, :command_id as resource_id;
+"""}
+NOTE, CARD, PIN, SEEN, LOOSE = "note-9f3ac1", "4929777088", 83527164, "seen-77ab01", "loose-c0ffee"
+KEYS = "k2 %s\nk1 %s\n" % ("ab" * 32, "cd" * 32)
+
+
+def contract(name):
+    payload, classes = FIELDS[name]
+    lines = ["command: " + name, "version: 1", "fact: a note is taken"]
+    lines += ["payload: " + payload] if payload else []
+    lines += ["fields:"]
+    for pointer, kind in TYPES.items():
+        lines.append("  %s: { type: %s%s }" % (pointer, kind, ", class: " + classes[pointer] if pointer in classes else ""))
+    return "\n".join(lines + ["handler: { sql: note.$store.sql }", ""])
+
+
+def document(mode, **more):
+    return dict({"mode": mode, "note": NOTE, "card": {"number": CARD, "to": [1, None, True]}, "pin": PIN, "seen": SEEN,
+                 "loose": {"a": LOOSE, "b": [False, 1.50]}}, **more)
+
+
+class Classes:
+    """Runs on a store of its own per test; the subclasses say which."""
+
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="ibid-classes-")
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        self.contracts = os.path.join(self.dir, "contracts")
+        os.mkdir(self.contracts)
+        self.file("contracts/defaults.yaml", DEFAULTS)
+        for name in FIELDS:
+            self.file("contracts/%s.yaml" % name, contract(name))
+        for store, script in SCRIPTS.items():
+            self.file("contracts/note.%s.sql" % store, script)
+        self.file("contracts/schema.sqlite.sql", "create table broken (id text not null) strict;\n")
+        self.file("contracts/schema.postgres.sql", "create function fail_with(why text) returns void language plpgsql "
+                  "as $$ begin raise exception 'broken by %', why; end $$;\n")
+        self.keys = self.file("keys", KEYS, 0o600)
+        self.said = ""
+        self.open_store()
+        self.ibid("init", "--contracts", self.contracts)
+
+    def file(self, name, text, mode=0o644):
+        path = os.path.join(self.dir, name)
+        with open(path, "w", encoding="utf-8") as handle:
+            handle.write(text)
+        os.chmod(path, mode)
+        return path
+
+    def ibid(self, *args, code=0, stdin="", keys=None, env=None):
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("IBID_")}
+        more = ["--key-file", keys] if keys else []
+        done = subprocess.run([BIN, *args, "--store", self.url, *more], input=stdin, timeout=LIMIT_S, cwd=self.dir,
+                              env=dict(clean, **(env or {})), capture_output=True, text=True)
+        self.said += done.stdout + done.stderr
+        self.assertEqual(code, done.returncode, "%s\n%s%s" % (args, done.stdout, done.stderr))
+        return done
+
+    def submit(self, operation, key, payload, code=0, keys="", **more):
+        text = payload if isinstance(payload, str) else json.dumps(payload)
+        ran = self.ibid("submit", "--contracts", self.contracts, "--tenant", "t", "--operation", operation, "--key", key,
+                        "--client", "c", "--actor", "ann", "--json", code=code, stdin=text,
+                        keys=self.keys if keys == "" else keys, **more)
+        return json.loads(ran.stdout) if ran.stdout else ran.stderr
+
+    def show(self, operation, key, *more, keys=None, code=0):
+        ran = self.ibid("command", "show", "--tenant", "t", "--operation", operation, "--key", key, "--json", *more,
+                        keys=keys, code=code)
+        return json.loads(ran.stdout) if code == 0 else ran.stderr
+
+    def payload(self, operation, key, keys=None):
+        return self.show(operation, key, "--payload", keys=keys)["payload"]
+
+    # ---- What is kept ---------------------------------------------------------------------------
+
+    def test_each_class_keeps_what_it_says_of_every_outcome(self):
+        sealed = re.compile(r"ibid:v1:k2:[A-Za-z0-9_-]{38,}")
+        shape = {"a": "[redacted text]", "b": ["[redacted boolean]", "[redacted number]"]}
+        card = {"number": CARD, "to": [1, None, True]}
+        for mode, code in (("ok", 0), ("reject", 3), ("fail", 7)):
+            for operation in FIELDS:
+                self.submit(operation, mode, document(mode), code=code)
+            full = document(mode)
+            self.assertEqual(self.payload("plain", mode), full)
+            kept = self.payload("stored", mode)
+            self.assertRegex(kept.pop("card"), sealed)
+            self.assertEqual(kept, {"mode": mode, "note": "[redacted text]", "seen": SEEN, "loose": full["loose"]})
+            self.assertEqual(self.payload("stored", mode, self.keys)["card"], card)
+            kept = self.payload("redacted", mode)
+            self.assertRegex(kept.pop("card"), sealed)
+            self.assertEqual(kept, {"mode": "[redacted text]", "note": "[redacted text]", "seen": SEEN, "loose": shape})
+            self.assertRegex(self.payload("encrypted", mode), sealed)
+            opened = self.payload("encrypted", mode, self.keys)
+            self.assertEqual(opened, dict({k: v for k, v in full.items() if k != "pin"}, note="[redacted text]"))
+            self.assertIsNone(self.payload("unkept", mode))
+            self.assertNotIn("payload", self.show("plain", mode))
+        text = self.ibid("command", "show", "--tenant", "t", "--operation", "plain", "--key", "ok", "--payload").stdout
+        self.assertRegex(text, r"(?m)^payload +\{.*%s" % NOTE)
+        text = self.ibid("command", "show", "--tenant", "t", "--operation", "unkept", "--key", "ok", "--payload").stdout
+        self.assertRegex(text, r"(?m)^payload +\(none is kept\)$")
+
+    def test_an_invalid_payload_is_kept_by_its_classes_too(self):
+        for operation in ("stored", "redacted"):
+            told = self.submit(operation, "bad", document("ok", pin="not " + LOOSE), code=3)
+            self.assertEqual(told["reason"], "INVALID_PAYLOAD")
+            self.assertNotIn(LOOSE, json.dumps(told))
+            self.assertNotIn("pin", self.payload(operation, "bad"))
+            self.assertEqual(self.payload(operation, "bad")["seen"], SEEN)
+
+    def test_a_second_run_is_told_by_the_payload_it_ran_with(self):
+        self.file("contracts/plain.yaml", (contract("plain") + "same_payload: { ignore: [/seen, /mode], context: [] }\n")
+                  .replace("version: 1", "version: 2"))
+        self.submit("plain", "k", document("fail", seen="first"), code=7)
+        self.assertEqual(self.payload("plain", "k")["seen"], "first")
+        self.submit("plain", "k", document("ok", seen="second"))
+        self.assertEqual(self.payload("plain", "k")["seen"], "second")
+
+    def test_a_version_that_keeps_nothing_leaves_nothing_of_the_one_before(self):
+        self.submit("plain", "k", document("fail"), code=7)
+        self.assertEqual(self.payload("plain", "k")["seen"], SEEN)
+        self.file("contracts/plain.yaml", contract("plain").replace("payload: store\n", "").replace("version: 1", "version: 2"))
+        self.submit("plain", "k", document("fail"), code=7)
+        self.assertIsNone(self.payload("plain", "k"))
+
+    # ---- Where it is not ------------------------------------------------------------------------
+
+    def test_a_secret_is_nowhere_but_where_its_class_allows(self):
+        for mode, code in (("ok", 0), ("reject", 3), ("fail", 7), ("fail", 7)):
+            for operation in ("stored", "unkept", "encrypted"):
+                self.submit(operation, mode, document(mode), code=code)
+        for operation in ("stored", "unkept", "encrypted"):
+            self.submit(operation, "ok", document("ok"))
+            self.submit(operation, "ok", document("reject"), code=4)
+            self.submit(operation, "bad", document("ok", note=[NOTE]), code=3)
+            self.submit(operation, "long", json.dumps(document("ok"))[:-1], code=1)
+        listed = self.ibid("command", "list", "--tenant", "t", "--json").stdout
+        self.assertIn("QUOTED", listed)
+        self.assertIn("[redacted]", listed)
+        raw = self.raw()
+        for secret in (NOTE, CARD, str(PIN)):
+            self.assertNotIn(secret.encode(), raw, secret)
+            self.assertNotIn(secret, self.said, secret)
+        self.assertIn(SEEN.encode(), raw)  # stored, and in the answer: the search finds what is there
+        self.assertIn(LOOSE.encode(), raw)
+
+    def test_under_encrypt_not_even_undeclared_members_are_readable(self):
+        for mode, code in (("ok", 0), ("reject", 3), ("fail", 7)):
+            self.submit("encrypted", mode, document(mode, seen=None), code=code)
+        raw = self.raw()
+        for secret in (NOTE, CARD, str(PIN), LOOSE):
+            self.assertNotIn(secret.encode(), raw, secret)
+
+    # ---- Keys -----------------------------------------------------------------------------------
+
+    def test_a_moved_or_changed_ciphertext_and_a_wrong_key_fail_loudly(self):
+        self.submit("stored", "a", document("ok"))
+        self.submit("stored", "b", document("ok"))
+        wrong = self.file("wrong", "k2 %s\n" % ("ee" * 32), 0o600)
+        other = self.file("other", "k9 %s\n" % ("ee" * 32), 0o600)
+        self.assertRegex(self.show("stored", "a", "--payload", keys=wrong, code=1), "ciphertext of /card does not open")
+        self.assertRegex(self.show("stored", "a", "--payload", keys=other, code=1), "key k2, which /card needs")
+        first, second = (self.show("stored", key)["id"] for key in "ab")
+        self.sql("update {payload} set payload = (select payload from {payload} where command_id = '%s') "
+                 "where command_id = '%s'" % (first, second))
+        self.assertRegex(self.show("stored", "b", "--payload", keys=self.keys, code=1), "belongs to another command")
+        self.assertEqual(self.payload("stored", "a", self.keys)["card"]["number"], CARD)
+        self.sql("update {payload} set payload = replace(payload, 'ibid:v1:k2:', 'ibid:v1:k2:AAAA') where command_id = '%s'"
+                 % first)
+        self.assertRegex(self.show("stored", "a", "--payload", keys=self.keys, code=1), "does not open")
+
+    def test_the_first_key_writes_and_all_read(self):
+        old = self.file("old", "# before\n\nk1 %s\r\n" % ("CD" * 32), 0o600)
+        self.submit("stored", "old", document("ok"), keys=old)
+        self.submit("stored", "new", document("ok"))
+        self.assertTrue(self.payload("stored", "old")["card"].startswith("ibid:v1:k1:"))
+        self.assertTrue(self.payload("stored", "new")["card"].startswith("ibid:v1:k2:"))
+        for key in ("old", "new"):
+            self.assertEqual(self.payload("stored", key, self.keys)["card"]["number"], CARD)
+        ran = self.ibid("command", "show", "--tenant", "t", "--operation", "stored", "--key", "new", "--payload", "--json",
+                        env={"IBID_KEY_FILE": self.keys})
+        self.assertEqual(json.loads(ran.stdout)["payload"]["card"]["number"], CARD)
+
+    def test_without_a_usable_key_file_nothing_is_begun(self):
+        def refused(keys, says):
+            self.assertRegex(self.submit("plain", "k", document("ok"), code=1, keys=keys), says)
+        refused(None, r"contracts/encrypted.yaml: payloads of encrypted are kept encrypted, and no key file was given")
+        refused(os.path.join(self.dir, "none"), "there is no key file")
+        refused(self.file("loose", KEYS, 0o640), "open to others than its owner: chmod 600")
+        refused(self.file("line", "k1 %s\n# good\nk2 1234\n" % ("ab" * 32), 0o600), r"line:3: a key is 64 hex digits")
+        refused(self.file("twice", "k1 %s\nk1 %s\n" % ("ab" * 32, "cd" * 32), 0o600), r"twice:2: this key id was given before")
+        refused(self.file("id", "k:1 %s\n" % ("ab" * 32), 0o600), r"id:1: a key id has")
+        refused(self.file("empty", "# nothing\n\n", 0o600), "holds no key")
+        refused(self.dir, "is not a file")
+        for part in ("ab" * 32, "cd" * 32):
+            self.assertNotIn(part, self.said)
+        self.assertEqual("", self.ibid("command", "list", "--json").stdout)
+
+    # ---- Retention ------------------------------------------------------------------------------
+
+    def test_the_payload_goes_with_the_operational_period(self):
+        self.submit("plain", "k", document("ok"))
+        self.submit("plain", "bad", document("reject"), code=3)
+        for operation in FIELDS:
+            self.file("contracts/%s.yaml" % operation, contract(operation).replace("version: 1", "version: 2"))
+        self.expire()
+        ran = ["retain", "--contracts", self.contracts, "--json"]
+        self.assertEqual(json.loads(self.ibid(*ran, "--dry-run").stdout)["payloads"], 2)
+        self.assertEqual(self.payload("plain", "k")["seen"], SEEN)
+        counted = json.loads(self.ibid(*ran).stdout)
+        self.assertEqual((counted["payloads"], counted["tombstones"]), (2, 2))
+        self.assertIsNone(self.payload("plain", "k"))
+        self.assertEqual(json.loads(self.ibid(*ran).stdout)["payloads"], 0)
+
+
+class Sqlite(Classes, unittest.TestCase):
+    def open_store(self):
+        self.path = os.path.join(self.dir, "store.db")
+        self.url = "sqlite:" + self.path
+
+    def sql(self, text):
+        subprocess.run(["sqlite3", self.path, text.replace("{payload}", "ibid_payload").replace("{", "").replace("}", "")],
+                       check=True)
+
+    def expire(self):
+        old = "'00000000-0000-7000-8000-' || substr(id, 25)"
+        for table, column in (("ibid_payload", "command_id"), ("ibid_answer", "command_id"), ("ibid_command", "id")):
+            self.sql("update %s set %s = %s" % (table, column, old.replace("id,", column + ",")))
+        self.sql("update ibid_command set expires_us = 1, audit_id = case when audit_id is null then null else id end")
+
+    def raw(self):
+        parts = [self.path + end for end in ("", "-wal") if os.path.exists(self.path + end)]
+        found = b""
+        for part in parts:
+            with open(part, "rb") as handle:
+                found += handle.read()
+        return found
+
+
+class Postgres(Classes, unittest.TestCase):
+    def open_store(self):
+        self.assertTrue(PG, "IBID_TEST_PG is not set")
+        name = "classes_%d_%s" % (os.getpid(), re.sub(r"\W", "", self.dir[-8:]).lower())
+        self.url = PG.rsplit("/", 1)[0] + "/" + name
+        self.psql(PG, "create database " + name)
+        self.addCleanup(self.psql, PG, "drop database %s with (force)" % name)
+
+    def psql(self, url, text):
+        return subprocess.run(["psql", "-qAt", "-v", "ON_ERROR_STOP=1", url, "-c", text], check=True, capture_output=True,
+                              text=True).stdout
+
+    def sql(self, text):
+        self.psql(self.url, text.replace("{payload}", "ibid.payload"))
+
+    def expire(self):
+        old = "('00000000-0000-7000-8000-' || right(%s::text, 12))::uuid"
+        for table, column in (("payload", "command_id"), ("answer", "command_id"), ("command", "id")):
+            self.sql("update ibid.%s set %s = %s" % (table, column, old % column))
+        self.sql("update ibid.command set expires_at = 'epoch'")
+
+    def raw(self):
+        return subprocess.run([os.path.join(PG_BIN, "pg_dump"), "--data-only", self.url], check=True,
+                              capture_output=True).stdout
+
+
+if __name__ == "__main__":
+    unittest.main()
