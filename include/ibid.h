@@ -363,6 +363,40 @@ IBID_API IBID_CHECK enum ibid_code ibid_recover(struct ibid *ibid,
                                                 const struct ibid_recovery *recovery,
                                                 size_t *ret_count, struct ibid_err *err);
 
+/* ---- Erasure -------------------------------------------------------------------------------- */
+
+/* What is to be forgotten, on request, of one tenant. Exactly one of: a command by its id; one by
+ * operation and key; all of a resource; all of an actor. */
+struct ibid_erasure {
+	size_t size;
+	const char *tenant;     /* required */
+	const char *command_id; /* or */
+	const char *operation;  /* with a key, and a scope where several senders used it; or */
+	const char *key;
+	const char *scope;
+	const char *resource_type; /* both; or */
+	const char *resource_id;
+	const char *actor;
+	const char *by;     /* who has it done; required; kept in the record */
+	const char *reason; /* required; likewise */
+	size_t batch;       /* commands a transaction; 0: 1000 */
+	bool dry_run;       /* only count */
+};
+#define IBID_ERASURE(...) (&(struct ibid_erasure){.size = sizeof(struct ibid_erasure), __VA_ARGS__})
+
+/* Erase the payloads, bodies and texts of these commands, the payloads of their events, and the
+ * names of who sent duplicates of them; of an actor, its name and client, too. Keys, fingerprints,
+ * states, ids, times and audit entries stay: a duplicate is recognised, and a completed command
+ * that lost its body answers with its status, its resource, no body and the reason ERASED. Commands
+ * without an outcome are left. `*ret` is a JSON object with what was erased (commands, payloads,
+ * bodies, texts, events, names, exceptions), how many commands were `left` for want of an outcome,
+ * and the `erasure` id of the record, or null where nothing was to be erased; freed by ibid_free.
+ * Runs in small transactions, may be cut off, and is finished by being called again.
+ * IBID_NOT_FOUND: no such command. IBID_DENIED: PostgreSQL: the role is no member of ibid_eraser.
+ */
+IBID_API IBID_CHECK enum ibid_code ibid_erase(struct ibid *ibid, const struct ibid_erasure *erasure,
+                                              char **ret, struct ibid_err *err);
+
 /* ---- Identity and meaning, without a store -------------------------------------------------- */
 
 /* The canonical form of a JSON text: RFC 8785, except that a number which a double would change

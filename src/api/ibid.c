@@ -2,6 +2,7 @@
 /* ibid.c -- the public handles: open, close, register, submit. */
 #include "api/api.h"
 #include "base/canon.h"
+#include "ledger/erase.h"
 #include "ledger/keep.h"
 
 #include <stdlib.h>
@@ -226,6 +227,24 @@ enum ibid_code ibid_payload(struct ibid *ibid, const char *tenant, const char *c
 	}
 	arena_release(&arena);
 	return code;
+}
+
+enum ibid_code ibid_erase(struct ibid *ibid, const struct ibid_erasure *erasure, char **ret,
+                          struct ibid_err *err)
+{
+	struct ibid_err spare;
+	struct erasure_report report;
+	err = err_or(err, &spare);
+	enum ibid_code code = ledger_check_process(ibid->ledger, err);
+	if (!code)
+		code = ledger_erase(ibid->ledger->store, ibid->ledger->env, erasure, &report, err);
+	if (code)
+		return code;
+	char *text = erasure_json(&report);
+	if (!text)
+		return err_set(err, IBID_NOMEM, "erased, but out of memory to tell");
+	*ret = text;
+	return IBID_OK;
 }
 
 void ibid_free(void *memory)

@@ -73,7 +73,7 @@ static void print_text(const struct ibid_result *result, const char *key)
 	if (decision == IBID_DECISION_CONFLICT)
 		print_conflict(result, key, age);
 	else if (decision == IBID_DECISION_EXECUTED || decision == IBID_DECISION_LINKED)
-		out_text(ibid_result_body(result));
+		out_text(*reason ? "(its answer was erased)" : ibid_result_body(result));
 	else
 		out_textf("%s%s%s", reason, *reason ? ": " : "", ibid_result_text(result));
 	if (replayed)

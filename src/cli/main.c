@@ -228,6 +228,31 @@ const struct cli_command cli_commands[] = {
             "60\n",
     },
     {
+        .name = "erase",
+        .run = cmd_erase,
+        .takes = STORE | TENANT | BIT(OPT_ID) | OPERATION | KEY | BIT(OPT_SCOPE) |
+                 BIT(OPT_RESOURCE_TYPE) | BIT(OPT_RESOURCE_ID) | BIT(OPT_ACTOR) | BIT(OPT_REASON) |
+                 BIT(OPT_BY) | BIT(OPT_BATCH) | BIT(OPT_DRY_RUN) | BIT(OPT_LIST) | BIT(OPT_LIMIT) |
+                 JSON,
+        .needs = STORE,
+        .operands = "",
+        .summary = "forget what tells about a person, on request",
+        .details =
+            "Of one command (--id, or --operation and --key), of a resource, or of an actor:\n"
+            "removes payloads, bodies and texts, the payloads of events, and the names of who\n"
+            "sent duplicates; of an actor also its name. Keys, fingerprints, states, audit\n"
+            "entries, ids and times stay, so that a duplicate is recognised. Events that were\n"
+            "sent, backups and your own tables are not ibid's to erase. Commands without an\n"
+            "outcome are left: exit code 7. Runs in small transactions, may be stopped at any\n"
+            "time and run again. --list shows who had what erased, when and why.",
+        .examples = "  $ ibid erase --store sqlite:pay.db --tenant acme --actor u7 \\\n"
+                    "      --reason 'request 2026-118' --dry-run\n"
+                    "  $ ibid erase --store sqlite:pay.db --list\n",
+        .meanings = {[OPT_ID] = "id of the command",
+                     [OPT_ACTOR] = "all commands of this actor",
+                     [OPT_BATCH] = "commands in one transaction, 1 to 100000 (1000)"},
+    },
+    {
         .name = "reference show",
         .run = cmd_reference_show,
         .takes = STORE | TENANT | BIT(OPT_SOURCE) | BIT(OPT_EXTERNAL) | BIT(OPT_TYPE) |

@@ -41,6 +41,12 @@
 	X(PAYLOAD, "payload", NULL, NULL, "what is kept of the payload, too")                          \
 	X(KEY_FILE, "key-file", "FILE", "IBID_KEY_FILE",                                               \
 	  "keys of encrypted payloads: `ID 64-HEX-DIGITS` a line")                                     \
+	X(RESOURCE_TYPE, "resource-type", "TYPE", NULL,                                                \
+	  "with --resource-id: all commands of a resource")                                            \
+	X(RESOURCE_ID, "resource-id", "ID", NULL, "likewise")                                          \
+	X(REASON, "reason", "TEXT", NULL, "why; kept in the record")                                   \
+	X(BY, "by", "NAME", NULL, "who has it done (the operating-system user)")                       \
+	X(LIST, "list", NULL, NULL, "list the records of erasures, the newest first")                  \
 	X(DRY_RUN, "dry-run", NULL, NULL, "only tell what would be done")                              \
 	X(BATCH, "batch", "N", NULL, "rows in one transaction, 1 to 100000 (1000)")                    \
 	X(MAX_SECONDS, "max-seconds", "N", NULL, "stop after this time; the next run goes on")         \

@@ -328,6 +328,37 @@ static enum ibid_code fault_get_payload(struct store *store, struct arena *arena
 	return code;
 }
 
+static enum ibid_code fault_erase_commands(struct store *store, const struct erasure *erasure,
+                                           struct erasure_progress *progress, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	struct erasure_progress moved = *progress;
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->erase_commands(fault->inner, erasure, &moved, err));
+	if (!code)
+		*progress = moved;
+	return code;
+}
+
+static enum ibid_code fault_list_erasures(struct store *store, struct arena *arena,
+                                          const char *tenant, size_t limit,
+                                          struct erasure_row **ret, size_t *ret_count,
+                                          struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	struct erasure_row *rows = NULL;
+	size_t count = 0;
+	enum ibid_code code;
+	FAULTY(
+	    fault, code, err,
+	    fault->inner->ops->list_erasures(fault->inner, arena, tenant, limit, &rows, &count, err));
+	if (!code) {
+		*ret = rows;
+		*ret_count = count;
+	}
+	return code;
+}
+
 static enum ibid_code fault_check_tx(struct tx *tx, struct ibid_err *err)
 {
 	struct fault *fault = fault_of(tx->store);
@@ -595,6 +626,8 @@ static const struct store_ops fault_ops = {
     .put_exception = fault_put_exception,
     .put_payload = fault_put_payload,
     .get_payload = fault_get_payload,
+    .erase_commands = fault_erase_commands,
+    .list_erasures = fault_list_erasures,
     .lend = fault_lend,
     .check_tx = fault_check_tx,
     .express = fault_express,

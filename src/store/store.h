@@ -217,6 +217,53 @@ struct retention_count {
 	int64_t commands, answers, payloads, evidence, duplicates, audit, events;
 };
 
+/* What an erasure removes: X(name, meaning). */
+#define ERASURE_COUNTS(X)                                                                          \
+	X(commands, "commands of which something was erased")                                          \
+	X(payloads, "payloads")                                                                        \
+	X(bodies, "bodies of answers")                                                                 \
+	X(texts, "texts of rejections and failures")                                                   \
+	X(events, "payloads of events")                                                                \
+	X(names, "rows that lost the names of client and actor")                                       \
+	X(exceptions, "exceptions that lost detail and note")
+
+struct erasure_count {
+#define ERASURE_COUNT_MEMBER(name, meaning) int64_t name;
+	ERASURE_COUNTS(ERASURE_COUNT_MEMBER)
+#undef ERASURE_COUNT_MEMBER
+};
+
+/* What is to be forgotten of one tenant: one command, those of a resource, or those of an actor. */
+struct erasure {
+	const char *tenant;
+	struct uuid id;                          /* of the erasure */
+	const struct uuid *command_id;           /* or NULL; likewise: */
+	const char *resource_type, *resource_id; /* both or none */
+	const char *actor;
+	const char *by, *reason; /* for the record; likewise: */
+	const char *selection;   /* JSON; holds no name */
+	int64_t now_us;
+	size_t batch; /* commands a step, at most */
+	bool dry_run; /* change nothing, only count */
+};
+
+/* How far it got. All zero: at the beginning. */
+struct erasure_progress {
+	struct uuid id; /* of the last command that was looked at */
+	bool done;
+	struct erasure_count count;
+	int64_t left; /* commands without an outcome: left as they are */
+};
+
+/* The record that an erasure leaves. */
+struct erasure_row {
+	const char *tenant;
+	struct uuid id;
+	const char *by, *reason, *selection;
+	int64_t at_us, finished_us; /* finished 0: it was cut off, or goes on */
+	struct erasure_count count;
+};
+
 /* What another system calls a resource: (tenant, source system, external id) and the one resource
  * it stands for. A resource has one id in each system that knows it. */
 struct reference_row {
@@ -581,6 +628,24 @@ struct store_ops {
 	enum ibid_code (*retain_history)(struct store *, const struct retention *,
 	                                 struct retention_count *ret, bool *ret_more,
 	                                 struct ibid_err *);
+
+	/* ---- Erasure --------------------------------------------------------------------------------
+	 */
+
+	/* One bounded step of an erasure, in a transaction of its own with its record (I1). Commands
+	 * with an outcome lose payload, body and text, the payloads of their events become
+	 * {"erased":true}, and the names of who sent duplicates become "erased"; a COMPLETED command
+	 * that lost its body has the reason ERASED. Where an actor is erased, so are client and actor
+	 * of the command and its audit entry, and the actor among the duplicates of other commands.
+	 * Identity, state, fingerprint, ids and times stay. Where nothing is left to remove there is no
+	 * record. Safe beside commands, retention and other erasures. */
+	enum ibid_code (*erase_commands)(struct store *, const struct erasure *,
+	                                 struct erasure_progress *, struct ibid_err *);
+
+	/* Newest first; tenant NULL: of all. */
+	enum ibid_code (*list_erasures)(struct store *, struct arena *, const char *tenant,
+	                                size_t limit, struct erasure_row **ret, size_t *ret_count,
+	                                struct ibid_err *);
 
 	/* Tell what is unsafe about this database and how it is set up. */
 	enum ibid_code (*doctor)(struct store *, finding_fn *, void *user, struct ibid_err *);

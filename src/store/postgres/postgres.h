@@ -55,6 +55,8 @@
 	X(PAYLOAD_PUT, payload_put, 3)                                                                 \
 	X(PAYLOAD_DELETE, payload_delete, 2)                                                           \
 	X(PAYLOAD_GET, payload_get, 2)                                                                 \
+	X(ERASE_COMMANDS, erase_commands, 12)                                                          \
+	X(ERASURE_LIST, erasure_list, 2)                                                               \
 	X(DUPLICATE_PUT, duplicate_put, 2)                                                             \
 	X(DUPLICATE_GET, duplicate_get, 2)                                                             \
 	X(DUPLICATE_SEEN_LIST, duplicate_seen_list, 3)                                                 \
@@ -341,6 +343,11 @@ enum ibid_code pg_retain_commands(struct store *, struct arena *, const struct r
                                   struct ibid_err *);
 enum ibid_code pg_retain_history(struct store *, const struct retention *,
                                  struct retention_count *ret, bool *ret_more, struct ibid_err *);
+/* erase.c */
+enum ibid_code pg_erase_commands(struct store *, const struct erasure *, struct erasure_progress *,
+                                 struct ibid_err *);
+enum ibid_code pg_list_erasures(struct store *, struct arena *, const char *tenant, size_t limit,
+                                struct erasure_row **ret, size_t *ret_count, struct ibid_err *);
 enum ibid_code pg_put_evidence(struct store *store, const struct evidence_row *evidence,
                                struct ibid_err *err);
 

@@ -133,6 +133,9 @@ void lite_checkpoint_when_due(struct lite_store *store);
 /* Move all of it now, so that what is in the WAL is in the file and on disk. */
 IBID_CHECK enum ibid_code lite_checkpoint(struct lite_store *store, struct ibid_err *err);
 
+/* The same, and leave nothing in the WAL's file, as far as readers let go of it. */
+void lite_checkpoint_truncate(struct lite_store *store);
+
 /* ---- Verbs, by concept ---------------------------------------------------------------------- */
 
 /* schema.c */
@@ -241,6 +244,12 @@ enum ibid_code lite_retain_commands(struct store *, struct arena *, const struct
                                     struct ibid_err *);
 enum ibid_code lite_retain_history(struct store *, const struct retention *,
                                    struct retention_count *ret, bool *ret_more, struct ibid_err *);
+
+/* erase.c */
+enum ibid_code lite_erase_commands(struct store *, const struct erasure *,
+                                   struct erasure_progress *, struct ibid_err *);
+enum ibid_code lite_list_erasures(struct store *, struct arena *, const char *tenant, size_t limit,
+                                  struct erasure_row **ret, size_t *ret_count, struct ibid_err *);
 
 /* reference.c */
 enum ibid_code lite_list_references(struct store *, struct arena *, const struct reference_filter *,

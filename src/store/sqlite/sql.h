@@ -16,6 +16,11 @@
 	X(command_list_all) X(command_list_stale) X(command_put) X(command_replace) \
 	X(commit) X(contract_get) X(contract_put) X(decimal_column) X(doctor_missing) \
 	X(duplicate_get) X(duplicate_put) X(duplicate_seen_list) X(duplicate_seen_put) \
+	X(erase_answer) X(erase_audit_names) X(erase_close) X(erase_command_names) \
+	X(erase_count) X(erase_event) X(erase_evidence) X(erase_evidence_merge) \
+	X(erase_exception) X(erase_left) X(erase_payload) X(erase_reason) X(erase_seen) \
+	X(erase_select) X(erase_text) X(erase_window) X(erasure_finish) X(erasure_list) \
+	X(erasure_put) \
 	X(event_key_put) X(event_list) X(event_list_by_command) X(event_put) \
 	X(evidence_list) X(evidence_put) X(exception_get) X(exception_list) \
 	X(exception_list_open) X(exception_put) X(fence_put) X(foreign_keys_get) \
@@ -29,7 +34,8 @@
 	X(retain_event) X(retain_evidence) X(retain_payload) X(retain_seen) X(retain_tenant) X(retain_text) \
 	X(retain_tombstone) X(retain_window) X(retention_close) X(retention_open) \
 	X(rollback) X(schema_exists) \
-	X(schema_file_get) X(schema_file_put) X(schema_put) X(schema_version) X(synchronous_get) \
+	X(schema_file_get) X(schema_file_put) X(schema_put) X(schema_version) \
+	X(secure_delete_get) X(secure_delete_off) X(secure_delete_on) X(synchronous_get) \
 	X(synchronous_set) X(unique_by_columns) X(wal_set)
 /* clang-format on */
 
