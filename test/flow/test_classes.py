@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What of a payload is kept, and where it is not: every class of payload and field on both stores (K05,
 B08). A secret that goes through every outcome is looked for in the bytes of the database."""
+import contextlib
 import json
 import os
 import re
 import unittest
+
+import psycopg2
 
 from privacy_bed import CARD, FIELDS, KEYS, LOOSE, NOTE, PIN, SEEN, Postgres, Sqlite, contract, document
 
@@ -156,7 +159,73 @@ class ClassesOnSqlite(Classes, Sqlite, unittest.TestCase):
 
 
 class ClassesOnPostgres(Classes, Postgres, unittest.TestCase):
-    pass
+    """And what SQL callers keep."""
+
+    def begin(self, operation, key, text, then=None):
+        with contextlib.closing(psycopg2.connect(self.url)) as db, db, db.cursor() as cursor:
+            cursor.execute("select decision, command_id from ibid.command_begin(tenant => 't', operation => %s, key => %s, "
+                           "payload => %s, client => 'sql', actor => 'ann')", (operation, key, text))
+            decision, command_id = cursor.fetchone()
+            if then and decision == "execute":
+                cursor.execute(then, (command_id,))
+            return decision, command_id
+
+    def kept(self, operation, key):
+        rows = self.sql("select p.payload from ibid.payload as p join ibid.command as c on c.id = p.command_id "
+                        "where c.operation = ? and c.key = ?", operation, key)
+        return rows[0][0] if rows else None
+
+    def test_sql_and_c_keep_the_same_bytes(self):
+        documents = [
+            document("ok"), {}, {"mode": "ok", "note": None, "card": None, "pin": None, "seen": None},
+            {"mode": "ok", "seen": "a\u0000b\"\\\n\u001f/\u20ac\U0001f600", "n\u0000/~": {"\u00e9": [[], {}, [None, -0.0]]}},
+            {"mode": "ok", "note": {"deep": [{"pin": 1, "note": "x"}]}, "seen": [1, "2", {"a": True}]},
+            '{"mode":"ok","x":[1e2,1.10,12345678901234567890.123,0.1e-7,-0],"seen":{"z":1,"a":2}, "pin" : 3}',
+        ]
+        for number, given in enumerate(documents):
+            text = given if isinstance(given, str) else json.dumps(given)
+            for operation in ("plain", "shaped", "mixed"):
+                key = "%s-%d" % (operation, number)
+                self.ibid("submit", "--contracts", self.contracts, "--tenant", "t", "--operation", operation, "--key", "c" + key,
+                          "--client", "c", "--json", stdin=text, keys=self.keys, code=None)
+                self.begin(operation, "s" + key, text, "select ibid.command_complete(%s, 201)")
+                self.assertIsNotNone(self.kept(operation, "c" + key), key)
+                self.assertEqual(self.kept(operation, "c" + key), self.kept(operation, "s" + key), key)
+
+    def test_sql_keeps_payloads_of_every_outcome(self):
+        text = json.dumps(document("ok"))
+        for then, state in (("select ibid.command_complete(%s, 201)", "COMPLETED"), ("select ibid.command_reject(%s, 'NO')", "REJECTED"),
+                            ("select ibid.command_fail(%s, 'x')", "FAILED")):
+            self.begin("shaped", state, text, then)
+            self.assertEqual(json.loads(self.kept("shaped", state))["seen"], SEEN)
+        self.assertEqual(self.begin("shaped", "bad", json.dumps(document("ok", pin="x")))[0], "rejected")
+        self.assertNotIn("pin", json.loads(self.kept("shaped", "bad")))
+        self.begin("mixed", "FAILED", text, "select ibid.command_fail(%s, 'x')")
+        self.begin("mixed", "FAILED", text.replace(LOOSE, "changed"), "select ibid.command_complete(%s, 201)")
+        self.assertIn(LOOSE, self.kept("mixed", "FAILED"))  # a conflict: the first payload stays
+
+    def test_what_must_be_encrypted_is_refused_in_sql_before_anything_is_written(self):
+        for operation in ("stored", "redacted", "encrypted"):
+            with self.assertRaises(psycopg2.Error) as caught:
+                self.begin(operation, "k", json.dumps(document("ok")))
+            self.assertEqual(caught.exception.pgcode, "IB012")
+            self.assertIn("libibid", caught.exception.diag.message_hint)
+            self.assertNotIn(NOTE, str(caught.exception))
+        self.assertEqual(self.begin("unkept", "k", json.dumps(document("ok")), "select ibid.command_complete(%s, 201)")[0], "execute")
+        self.assertEqual(self.sql("select count(*) from ibid.command"), [(1,)])
+        self.assertEqual(self.sql("select count(*) from ibid.payload"), [(0,)])
+
+    def test_an_expired_command_takes_its_payload_with_it_in_sql_too(self):
+        self.file("contracts/mixed.yaml", contract("mixed").replace("version: 1", "version: 2") + "key: { after_expiry: run-again }\n"
+                  "unique:\n  some_index: { on_duplicate: reject, find: note.$store.sql }\n")
+        self.ibid("contract", "apply", self.contracts)
+        done = "select ibid.command_complete(%s, 201, '{}')"
+        _, first = self.begin("mixed", "k", json.dumps(document("ok")), done)
+        self.sql("update ibid.command set expires_at = 'epoch'")
+        _, second = self.begin("mixed", "k", json.dumps(document("ok")), done)
+        self.assertNotEqual(first, second)
+        self.assertEqual(self.sql("select command_id::text from ibid.payload"), [(second,)])
+        self.assertEqual(self.sql("select command_id::text from ibid.answer"), [(second,)])
 
 
 if __name__ == "__main__":

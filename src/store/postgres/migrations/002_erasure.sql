@@ -55,7 +55,7 @@ create function ibid.erasable(of_tenant text, after uuid, upto uuid, of_type tex
 returns setof uuid language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 begin
 	return query select c.id from ibid.command as c
-	left join ibid.audit as a on a.tenant = c.tenant and a.id = c.audit_id
+	left join ibid.audit as a on a.tenant = c.tenant and a.id = c.id
 	where c.tenant collate "POSIX" = of_tenant and c.id > after and c.id <= upto
 		and (of_type is null and of_actor is null
 			or c.resource_type = of_type and c.resource_id = of_resource
