@@ -41,6 +41,7 @@ corrected_by: none
 FIELDS = {  # of each operation: the contract's class and those of its fields
     "stored": ("store", {"/note": "redact", "/card": "encrypt", "/pin": "omit", "/seen": "store"}),
     "plain": ("store", {}),
+    "brief": ("store", {}),  # and no body: what would go the short way
     "redacted": ("redact", {"/seen": "store", "/card": "encrypt", "/pin": "omit"}),
     "shaped": ("redact", {"/seen": "store", "/pin": "omit"}),
     "mixed": ("store", {"/note": "redact", "/pin": "omit"}),
@@ -74,6 +75,7 @@ def contract(name):
     lines += ["fields:"]
     for pointer, kind in TYPES.items():
         lines.append("  %s: { type: %s%s }" % (pointer, kind, ", class: " + classes[pointer] if pointer in classes else ""))
+    lines += ["answer: { store: reference }"] if name == "brief" else []
     return "\n".join(lines + ["handler: { sql: note.$store.sql }", ""])
 
 

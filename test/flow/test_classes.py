@@ -9,7 +9,7 @@ import unittest
 
 import psycopg2
 
-from privacy_bed import CARD, FIELDS, KEYS, LOOSE, NOTE, PIN, SEEN, Postgres, Sqlite, contract, document
+from privacy_bed import CARD, FIELDS, KEYS, LOOSE, NOTE, PG, PIN, SEEN, Postgres, Sqlite, contract, document
 
 
 class Classes:
@@ -24,6 +24,7 @@ class Classes:
                 self.submit(operation, mode, document(mode), code=code)
             full = document(mode)
             self.assertEqual(self.payload("plain", mode), full)
+            self.assertEqual(self.payload("brief", mode), full)
             kept = self.payload("stored", mode)
             self.assertRegex(kept.pop("card"), sealed)
             self.assertEqual(kept, {"mode": mode, "note": "[redacted text]", "seen": SEEN, "loose": full["loose"]})
@@ -203,6 +204,19 @@ class ClassesOnPostgres(Classes, Postgres, unittest.TestCase):
         self.begin("mixed", "FAILED", text, "select ibid.command_fail(%s, 'x')")
         self.begin("mixed", "FAILED", text.replace(LOOSE, "changed"), "select ibid.command_complete(%s, 201)")
         self.assertIn(LOOSE, self.kept("mixed", "FAILED"))  # a conflict: the first payload stays
+
+    def test_a_service_role_keeps_replaces_and_removes_payloads(self):
+        name = "service_" + self.url.rsplit("/", 1)[1]
+        self.psql(PG, "create role %s login in role ibid_service" % name)
+        self.addCleanup(self.psql, PG, "drop role " + name)
+        self.url = self.url.replace("postgres@", name + "@")
+        self.submit("plain", "k", document("fail"), code=7)
+        self.submit("plain", "k", document("fail"), code=7)
+        self.assertEqual(self.payload("plain", "k")["seen"], SEEN)
+        self.file("contracts/plain.yaml", contract("plain").replace("payload: store\n", "").replace("version: 1", "version: 2"))
+        self.submit("plain", "k", document("fail"), code=7)
+        self.assertIsNone(self.payload("plain", "k"))
+        self.url = self.url.replace(name + "@", "postgres@")
 
     def test_what_must_be_encrypted_is_refused_in_sql_before_anything_is_written(self):
         for operation in ("stored", "redacted", "encrypted"):
