@@ -253,124 +253,117 @@ enum ibid_code payload_open(struct arena *arena, const struct contract *contract
 
 /* ---- Scrubbing ------------------------------------------------------------------------------ */
 
-struct secret {
-	const char *text;
-	size_t size;
-	struct secret *next;
-};
-
+/* Every byte of the text that belongs to a value is marked, then each run of marks becomes one
+ * word: values may overlap, and one may be part of another. */
 struct scrubbing {
-	struct arena *arena;
 	const struct contract *contract;
 	struct str path;
-	struct secret *secrets; /* the longest first: one may be part of another */
 	const char *text;
+	size_t size;
+	bool *marks; /* one per byte of the text */
+	bool found;
 };
+
+static void mark(struct scrubbing *scrubbing, size_t from, size_t size)
+{
+	memset(scrubbing->marks + from, true, size);
+	scrubbing->found = true;
+}
 
 static bool is_word(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c & 0x80;
 }
 
-/* The next place of the value in the text. A short one is found all over: it is meant only where it
- * stands alone. */
-static const char *find_value(const char *text, const char *from, const struct secret *secret)
+/* A short value is found all over a text: it is meant only where it stands alone. */
+static bool is_meant(const struct scrubbing *scrubbing, size_t from, size_t size)
 {
-	for (const char *at = from; (at = strstr(at, secret->text)); at++)
-		if (secret->size >= TOKEN_BYTES_MIN ||
-		    ((at == text || !is_word(at[-1])) && !is_word(at[secret->size])))
-			return at;
-	return NULL;
+	const char *text = scrubbing->text;
+	return size >= TOKEN_BYTES_MIN ||
+	       ((from == 0 || !is_word(text[from - 1])) && !is_word(text[from + size]));
 }
 
-/* How much of the value a text that was cut off ends in. */
-static size_t cut_off(const char *text, const struct secret *secret)
+/* Where a text was cut off, it may end in the beginning of the value. */
+static void mark_cut(struct scrubbing *scrubbing, const char *value, size_t size)
 {
-	size_t length = strlen(text);
-	for (size_t part = secret->size; part-- > TOKEN_BYTES_MIN;)
-		if (part <= length && memcmp(text + length - part, secret->text, part) == 0)
-			return part;
-	return 0;
+	size_t part = size - 1 < scrubbing->size ? size - 1 : scrubbing->size;
+	for (; part >= TOKEN_BYTES_MIN; part--) {
+		if (memcmp(scrubbing->text + scrubbing->size - part, value, part) == 0) {
+			mark(scrubbing, scrubbing->size - part, part);
+			return;
+		}
+	}
 }
 
-/* Only what the text holds is remembered. */
-static void add_secret(struct scrubbing *scrubbing, const char *text, size_t size)
+static void mark_value(struct scrubbing *scrubbing, const char *value, size_t size)
 {
-	struct secret **at = &scrubbing->secrets;
-	struct secret found = {text, size, NULL};
-	if (!size || memchr(text, '\0', size) ||
-	    (!find_value(scrubbing->text, scrubbing->text, &found) &&
-	     !cut_off(scrubbing->text, &found)))
+	if (!size || memchr(value, '\0', size))
 		return;
-	struct secret *secret = arena_alloc(scrubbing->arena, sizeof *secret);
-	found.text = arena_strndup(scrubbing->arena, text, size);
-	if (!secret || !found.text)
-		return;
-	while (*at && (*at)->size > size)
-		at = &(*at)->next;
-	found.next = *at;
-	*secret = found;
-	*at = secret;
+	for (const char *at = scrubbing->text; (at = strstr(at, value)); at += size) {
+		size_t from = (size_t)(at - scrubbing->text);
+		if (is_meant(scrubbing, from, size))
+			mark(scrubbing, from, size);
+	}
+	mark_cut(scrubbing, value, size);
 }
 
-static void add_number(struct scrubbing *scrubbing, const struct json *number)
+static void mark_number(struct scrubbing *scrubbing, const struct json *number)
 {
 	struct str canonical = STR_INIT(KEPT_BYTES_MAX);
 	canon_number(&canonical, number->text, number->size);
-	add_secret(scrubbing, number->text, number->size);
-	add_secret(scrubbing, str_text(&canonical), canonical.size);
+	mark_value(scrubbing, number->text, number->size);
+	mark_value(scrubbing, str_text(&canonical), canonical.size);
 	str_release(&canonical);
 }
 
-static void find_secrets(struct scrubbing *scrubbing, const struct json *value, struct place place)
+static void mark_values(struct scrubbing *scrubbing, const struct json *value, struct place place)
 {
 	size_t size = scrubbing->path.size, index = 0;
 	if (place.class == CLASS_STORE && !place.declared)
 		return;
 	if (place.class != CLASS_STORE && value->type == JSON_STRING)
-		add_secret(scrubbing, value->text, value->size);
+		mark_value(scrubbing, value->text, value->size);
 	else if (place.class != CLASS_STORE && value->type == JSON_NUMBER)
-		add_number(scrubbing, value);
+		mark_number(scrubbing, value);
 	for (const struct json *child = value->child; child; child = child->next, index++) {
 		if (place.declared)
 			add_segment(&scrubbing->path, child, index);
-		find_secrets(scrubbing, child, place_at(scrubbing->contract, &scrubbing->path, place));
+		mark_values(scrubbing, child, place_at(scrubbing->contract, &scrubbing->path, place));
 		scrubbing->path.size = size;
 	}
 }
 
-static void replace_secret(struct scrubbing *scrubbing, const struct secret *secret)
+static const char *without_marked(struct arena *arena, const struct scrubbing *scrubbing)
 {
-	const char *text = scrubbing->text, *from = text;
 	struct str out = STR_INIT(KEPT_BYTES_MAX);
-	for (const char *at; (at = find_value(text, from, secret)); from = at + secret->size) {
-		str_add(&out, from, (size_t)(at - from));
-		str_adds(&out, scrubbed);
+	for (size_t i = 0; i < scrubbing->size; i++) {
+		if (!scrubbing->marks[i])
+			str_addc(&out, scrubbing->text[i]);
+		else if (i == 0 || !scrubbing->marks[i - 1])
+			str_adds(&out, scrubbed);
 	}
-	size_t cut = cut_off(from, secret);
-	str_add(&out, from, strlen(from) - cut);
-	str_adds(&out, cut ? scrubbed : "");
-	const char *copy = arena_strndup(scrubbing->arena, str_text(&out), out.size);
-	scrubbing->arena->failed |= out.failed;
-	scrubbing->text = copy && !out.failed ? copy : scrubbed;
+	const char *copy = out.failed ? NULL : arena_strndup(arena, str_text(&out), out.size);
+	arena->failed |= !copy;
 	str_release(&out);
+	return copy ? copy : scrubbed;
 }
 
 const char *payload_scrub(struct arena *arena, const struct contract *contract,
                           const struct json *payload, const char *text)
 {
-	struct scrubbing scrubbing = {.arena = arena, .contract = contract, .text = text};
 	/* Where the contract keeps nothing, only what a field says of itself is known. */
 	struct place place = {.class = contract->payload == CLASS_OMIT ? CLASS_STORE
 	                                                               : contract->payload,
 	                      .declared = true};
 	if (!text || !payload)
 		return text;
+	struct scrubbing scrubbing = {.contract = contract, .text = text, .size = strlen(text)};
 	scrubbing.path = STR_INIT(KEPT_BYTES_MAX);
-	find_secrets(&scrubbing, payload, place);
-	for (const struct secret *secret = scrubbing.secrets; secret; secret = secret->next)
-		replace_secret(&scrubbing, secret);
+	scrubbing.marks = arena_array(arena, scrubbing.size + 1, sizeof *scrubbing.marks);
+	if (!scrubbing.marks)
+		return scrubbed;
+	mark_values(&scrubbing, payload, place);
 	arena->failed |= scrubbing.path.failed;
 	str_release(&scrubbing.path);
-	return scrubbing.text;
+	return scrubbing.found ? without_marked(arena, &scrubbing) : text;
 }
