@@ -53,8 +53,9 @@ struct command_row {
 	bool linked;                             /* COMPLETED by an existing document */
 	int status;                              /* 0: none kept */
 	const char *resource_type, *resource_id; /* NULL: none */
-	const char *reason, *text;               /* of a rejection or failure; NULL: none */
-	const char *body;                        /* NULL: none kept */
+	const char *reason,
+	    *text;        /* of a rejection or failure; ERASED where the body was; NULL: none */
+	const char *body; /* NULL: none kept */
 	size_t body_size;
 	struct uuid audit_id;                        /* all zero: none */
 	int attempts;                                /* runs that left a trace; 1 for the first */
