@@ -112,6 +112,10 @@ struct ibid_options {
 	unsigned connections; /* PostgreSQL connections at most; 0: 16 */
 	unsigned busy_ms;     /* how long to wait for locks and connections; 0: 5000 */
 	unsigned queue;       /* commands that may wait to share a commit; 0: 4096 */
+	/* Keys for payloads that contracts keep encrypted, one a line: `<key id> <64 hex digits>`. The
+	 * first one encrypts, all of them decrypt. NULL: none; a contract that needs one is then
+	 * refused. The file must be its owner's alone (mode 600). */
+	const char *key_file;
 };
 #define IBID_OPTIONS(...) (&(struct ibid_options){.size = sizeof(struct ibid_options), __VA_ARGS__})
 
@@ -268,6 +272,14 @@ IBID_API const char *ibid_result_text(const struct ibid_result *result);   /* a 
 IBID_API int64_t ibid_result_age_ms(const struct ibid_result *result);     /* since first seen */
 IBID_API int64_t ibid_result_retry_after_ms(const struct ibid_result *result); /* 0: don't */
 IBID_API void ibid_result_free(struct ibid_result *result);                    /* takes NULL */
+
+/* What is kept of a command's payload, as the contract's `payload` and the fields' `class` say:
+ * canonical JSON, decrypted where the handle has a key file, with the ciphertext as a text where it
+ * has none. `*ret` is freed by ibid_free. IBID_NOT_FOUND: no such command, or nothing is kept.
+ * IBID_INVALID: a ciphertext was changed or moved, or its key is another. */
+IBID_API IBID_CHECK enum ibid_code ibid_payload(struct ibid *ibid, const char *tenant,
+                                                const char *command_id, char **ret,
+                                                size_t *ret_size, struct ibid_err *err);
 
 /* ---- Staged commands ------------------------------------------------------------------------ */
 
@@ -438,6 +450,40 @@ IBID_API IBID_CHECK enum ibid_code ibid_adopted_fail(struct ibid_adopted *adopte
 /* Takes NULL. Before ibid_close; the connection may be closed before or after. Touches nothing: an
  * unfinished command stays so, and its commit is refused. */
 IBID_API void ibid_adopted_free(struct ibid_adopted *adopted);
+
+/* ---- Erasure -------------------------------------------------------------------------------- */
+
+/* What is to be forgotten, on request, of one tenant. Exactly one of: a command by its id; one by
+ * operation and key; all of a resource; all of an actor. */
+struct ibid_erasure {
+	size_t size;
+	const char *tenant;     /* required */
+	const char *command_id; /* or */
+	const char *operation;  /* with a key, and a scope where several senders used it; or */
+	const char *key;
+	const char *scope;
+	const char *resource_type; /* both; or */
+	const char *resource_id;
+	const char *actor;
+	const char *by;     /* who has it done; required; kept in the record */
+	const char *reason; /* required; likewise */
+	size_t batch;       /* commands a transaction; 0: 1000 */
+	bool dry_run;       /* only count */
+};
+#define IBID_ERASURE(...) (&(struct ibid_erasure){.size = sizeof(struct ibid_erasure), __VA_ARGS__})
+
+/* Erase the payloads, bodies and texts of these commands, the payloads of their events, and the
+ * names of who sent duplicates of them; of an actor, its name and client, too. Keys, fingerprints,
+ * states, ids, times and audit entries stay: a duplicate is recognised, and a completed command
+ * that lost its body answers with its status, its resource, no body and the reason ERASED. Commands
+ * without an outcome are left. `*ret` is a JSON object with what was erased (commands, payloads,
+ * bodies, texts, events, names, exceptions), how many commands were `left` for want of an outcome,
+ * and the `erasure` id of the record, or null where nothing was to be erased; freed by ibid_free.
+ * Runs in small transactions, may be cut off, and is finished by being called again.
+ * IBID_NOT_FOUND: no such command. IBID_DENIED: PostgreSQL: the role is no member of ibid_eraser.
+ */
+IBID_API IBID_CHECK enum ibid_code ibid_erase(struct ibid *ibid, const struct ibid_erasure *erasure,
+                                              char **ret, struct ibid_err *err);
 
 /* ---- Identity and meaning, without a store -------------------------------------------------- */
 

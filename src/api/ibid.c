@@ -2,6 +2,8 @@
 /* ibid.c -- the public handles: open, close, register, submit. */
 #include "api/api.h"
 #include "base/canon.h"
+#include "ledger/erase.h"
+#include "ledger/keep.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -63,11 +65,16 @@ enum ibid_code api_open(const struct ibid_options *given, const struct api_seams
 	struct store_options store_options = api_store_options(&options, env, false);
 	struct contracts *contracts = NULL;
 	struct store *store = NULL;
+	struct keyring *keys = NULL;
 	int version;
 	struct ibid *ibid = calloc(1, sizeof *ibid);
 	if (!ibid)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	enum ibid_code code = load_contracts(&options, &contracts, err);
+	if (!code && options.key_file && *options.key_file)
+		code = keyring_read(options.key_file, &keys, err);
+	if (!code)
+		code = keep_check_keys(contracts, keys, err);
 	if (!code)
 		code = store_open(&store_options, &store, err);
 	if (!code)
@@ -75,6 +82,7 @@ enum ibid_code api_open(const struct ibid_options *given, const struct api_seams
 	if (code) {
 		store_close(store);
 		contracts_free(contracts);
+		keyring_free(keys);
 		free(ibid);
 		return code;
 	}
@@ -82,10 +90,13 @@ enum ibid_code api_open(const struct ibid_options *given, const struct api_seams
 		store = seams->wrap(seams->user, store);
 	code = ledger_open(store, contracts, env, store_options.log, options.busy_ms, options.queue,
 	                   &ibid->ledger, err);
-	if (code)
+	if (code) {
+		keyring_free(keys);
 		free(ibid);
-	else
+	} else {
+		ibid->ledger->keys = keys;
 		*ret = ibid;
+	}
 	return code;
 }
 
@@ -185,6 +196,55 @@ enum ibid_code ibid_canonical(const char *json, size_t size, char **ret, size_t 
 	str_release(&out);
 	arena_release(&arena);
 	return code;
+}
+
+enum ibid_code ibid_payload(struct ibid *ibid, const char *tenant, const char *command_id,
+                            char **ret, size_t *ret_size, struct ibid_err *err)
+{
+	struct ibid_err spare;
+	struct arena arena = {0};
+	struct command_row row;
+	struct uuid id;
+	const char *text = NULL;
+	size_t size = 0;
+	struct store *store = ibid->ledger->store;
+	err = err_or(err, &spare);
+	if (!tenant || !command_id || !uuid_read(command_id, &id))
+		return err_set(err, IBID_INVALID, "a command is named by its tenant and its id");
+	enum ibid_code code = ledger_check_process(ibid->ledger, err);
+	if (!code)
+		code = store->ops->get_command(store, &arena, tenant, &id, NULL, &row, err);
+	if (!code)
+		code = keep_read(store, &arena, &row, ibid->ledger->keys, &text, &size, err);
+	char *copy = code ? NULL : malloc(size + 1);
+	if (!code && !copy)
+		code = err_set(err, IBID_NOMEM, "out of memory");
+	if (!code) {
+		memcpy(copy, text, size);
+		copy[size] = '\0';
+		*ret = copy;
+		*ret_size = size;
+	}
+	arena_release(&arena);
+	return code;
+}
+
+enum ibid_code ibid_erase(struct ibid *ibid, const struct ibid_erasure *erasure, char **ret,
+                          struct ibid_err *err)
+{
+	struct ibid_err spare;
+	struct erasure_report report;
+	err = err_or(err, &spare);
+	enum ibid_code code = ledger_check_process(ibid->ledger, err);
+	if (!code)
+		code = ledger_erase(ibid->ledger->store, ibid->ledger->env, erasure, &report, err);
+	if (code)
+		return code;
+	char *text = erasure_json(&report);
+	if (!text)
+		return err_set(err, IBID_NOMEM, "erased, but out of memory to tell");
+	*ret = text;
+	return IBID_OK;
 }
 
 void ibid_free(void *memory)

@@ -63,6 +63,14 @@ struct uuid uuid_nth(struct uuid base, unsigned n)
 	return base;
 }
 
+struct uuid uuid_before(struct uuid uuid)
+{
+	for (size_t i = sizeof uuid.bytes; i-- > 0;)
+		if (uuid.bytes[i]--)
+			break;
+	return uuid;
+}
+
 void uuid_write(struct uuid uuid, char ret[UUID_TEXT_SIZE])
 {
 	static const char hex[] = "0123456789abcdef";

@@ -21,6 +21,9 @@ struct uuid uuid_v7(struct env *env);
 /* The n-th id that belongs to `base`: n (below 65536) in its last two bytes. Sorts beside it. */
 struct uuid uuid_nth(struct uuid base, unsigned n);
 
+/* The id before this one in their order. */
+struct uuid uuid_before(struct uuid uuid);
+
 void uuid_write(struct uuid uuid, char ret[UUID_TEXT_SIZE]); /* lower case */
 bool uuid_read(const char *text, struct uuid *ret);          /* 8-4-4-4-12, either case */
 

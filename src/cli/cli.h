@@ -31,8 +31,8 @@ enum cli_exit {
 struct cli_command {
 	const char *name;
 	int (*run)(const struct args *args);
-	unsigned takes;       /* BIT(OPT_...) */
-	unsigned needs;       /* of them, those that must be given */
+	uint64_t takes;       /* BIT(OPT_...) */
+	uint64_t needs;       /* of them, those that must be given */
 	const char *operands; /* for the usage line: "[FILE|-]"; "" when there are none */
 	size_t operand_max;
 	const char *summary;             /* one line, in the list of commands */
@@ -62,6 +62,7 @@ int cmd_exception_show(const struct args *args);
 int cmd_exception_list(const struct args *args);
 int cmd_command_recover(const struct args *args);
 int cmd_retain(const struct args *args);
+int cmd_erase(const struct args *args);
 int cmd_reference_show(const struct args *args);
 int cmd_doctor(const struct args *args);
 int cmd_version(const struct args *args);
@@ -93,6 +94,9 @@ const char *input_name(const char *file);
 
 /* Who sends: the options, with `cli` and the name of the operating-system user in the gaps. */
 struct sender sender_of(struct arena *arena, const struct args *args);
+
+/* The name of whoever runs this, or the number where the system has no name for it. */
+const char *user_name(struct arena *arena);
 
 /* Open --store; with `schema`, one that this binary may work on. */
 IBID_CHECK enum ibid_code open_store(const struct args *args, bool create, bool schema,

@@ -4,6 +4,7 @@
  * A key is shown as it is: whoever may open the store may see it. */
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "ledger/keep.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -23,6 +24,8 @@ struct dossier {
 	struct duplicate_row duplicates; /* count 0: none */
 	struct duplicate_seen_row *seen;
 	size_t seen_count;
+	bool asks_payload;
+	const char *payload; /* NULL: none is kept, or nobody asked */
 };
 
 /* ---- Values as text ------------------------------------------------------------------------- */
@@ -174,6 +177,8 @@ static bool print_dossier_json(struct arena *arena, const struct dossier *dossie
 	obj_begin(&out, NULL, '{');
 	row_json(&out, arena, &dossier->row);
 	obj_raw(&out, "body", dossier->row.body);
+	if (dossier->asks_payload)
+		obj_raw(&out, "payload", dossier->payload);
 	obj_begin(&out, "events", '[');
 	for (size_t i = 0; i < dossier->event_count; i++)
 		event_json(&out, arena, &dossier->events[i]);
@@ -290,6 +295,8 @@ static void print_duplicates(struct arena *arena, const struct dossier *dossier)
 static bool print_dossier(struct arena *arena, const struct dossier *dossier)
 {
 	print_row(arena, &dossier->row);
+	if (dossier->asks_payload)
+		field_print("payload", dossier->payload ? dossier->payload : "(none is kept)");
 	print_events(arena, dossier);
 	print_audit(arena, dossier);
 	print_conflicts(arena, dossier);
@@ -365,6 +372,26 @@ static enum ibid_code read_dossier(struct store *store, struct arena *arena,
 	return code;
 }
 
+static enum ibid_code read_payload(struct store *store, struct arena *arena,
+                                   const struct args *args, struct dossier *ret,
+                                   struct ibid_err *err)
+{
+	const char *file = args->values[OPT_KEY_FILE];
+	struct keyring *keys = NULL;
+	size_t size;
+	if (!args_has(args, OPT_PAYLOAD))
+		return IBID_OK;
+	enum ibid_code code = file && *file ? keyring_read(file, &keys, err) : IBID_OK;
+	if (!code) {
+		ret->asks_payload = true;
+		code = keep_read(store, arena, &ret->row, keys, &ret->payload, &size, err);
+		if (code == IBID_NOT_FOUND && !ret->payload)
+			code = IBID_OK;
+	}
+	keyring_free(keys);
+	return code;
+}
+
 /* An id, or operation and key; not both, not half of it. */
 static bool names_one(const struct args *args)
 {
@@ -390,6 +417,8 @@ int cmd_command_show(const struct args *args)
 	enum ibid_code code = open_store(args, false, true, &store, &err);
 	if (!code)
 		code = read_dossier(store, &arena, args, args->operand_count ? &id : NULL, &dossier, &err);
+	if (!code)
+		code = read_payload(store, &arena, args, &dossier, &err);
 	if (code)
 		exit = say_err(&err);
 	else if (!(args_has(args, OPT_JSON) ? print_dossier_json : print_dossier)(&arena, &dossier))

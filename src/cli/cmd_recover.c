@@ -85,7 +85,8 @@ int cmd_command_recover(const struct args *args)
 	if (args->values[OPT_LIMIT] && !limit_read(args->values[OPT_LIMIT], &limit))
 		return usage_error(args->command, "--limit is a number from 1 to %d", LIMIT_MAX);
 	if (ibid_open(IBID_OPTIONS(.store = args->values[OPT_STORE],
-	                           .contracts = args->values[OPT_CONTRACTS], .connections = 2),
+	                           .contracts = args->values[OPT_CONTRACTS], .connections = 2,
+	                           .key_file = args->values[OPT_KEY_FILE]),
 	              &ibid, &err))
 		return say_err(&err);
 	int exit = recover(ibid, args, limit);

@@ -15,6 +15,7 @@ enum { BATCH_DEFAULT = 1000, BATCH_MAX = 100000, SECONDS_MAX = 86400 };
 #define COUNTS(X)                                                                                  \
 	X(tombstones, "commands emptied: their keys have expired")                                     \
 	X(answers, "bodies")                                                                           \
+	X(payloads, "payloads")                                                                        \
 	X(commands, "commands forgotten: their audit period is over")                                  \
 	X(evidence, "conflicts")                                                                       \
 	X(duplicates, "duplicates")                                                                    \

@@ -73,7 +73,7 @@ static void print_text(const struct ibid_result *result, const char *key)
 	if (decision == IBID_DECISION_CONFLICT)
 		print_conflict(result, key, age);
 	else if (decision == IBID_DECISION_EXECUTED || decision == IBID_DECISION_LINKED)
-		out_text(ibid_result_body(result));
+		out_text(*reason ? "(its answer was erased)" : ibid_result_body(result));
 	else
 		out_textf("%s%s%s", reason, *reason ? ": " : "", ibid_result_text(result));
 	if (replayed)
@@ -140,7 +140,8 @@ int cmd_submit(const struct args *args)
 	if (code) {
 		exit = say_err(&err);
 	} else if (ibid_open(IBID_OPTIONS(.store = values[OPT_STORE],
-	                                  .contracts = values[OPT_CONTRACTS], .connections = 2),
+	                                  .contracts = values[OPT_CONTRACTS], .connections = 2,
+	                                  .key_file = args->values[OPT_KEY_FILE]),
 	                     &ibid, &err)) {
 		exit = tell_failure(&err, false);
 	} else {

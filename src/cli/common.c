@@ -11,8 +11,7 @@
 
 enum { PASSWD_BYTES = 16 << 10 };
 
-/* The name of whoever runs this, or the number where the system has no name for it. */
-static const char *user_name(struct arena *arena)
+const char *user_name(struct arena *arena)
 {
 	char buffer[PASSWD_BYTES];
 	struct passwd entry, *found = NULL;

@@ -12,6 +12,7 @@
 #define KEY       BIT(OPT_KEY)
 #define SENDER    (BIT(OPT_CLIENT) | BIT(OPT_ACTOR) | BIT(OPT_RESOURCE))
 #define JSON      BIT(OPT_JSON)
+#define KEY_FILE  BIT(OPT_KEY_FILE)
 
 const struct cli_command cli_commands[] = {
     {
@@ -119,7 +120,7 @@ const struct cli_command cli_commands[] = {
         .name = "submit",
         .run = cmd_submit,
         .takes = STORE | CONTRACTS | TENANT | OPERATION | KEY | SENDER | BIT(OPT_CORRELATION_ID) |
-                 BIT(OPT_CAUSATION_ID) | JSON,
+                 BIT(OPT_CAUSATION_ID) | KEY_FILE | JSON,
         .needs = STORE | CONTRACTS | TENANT | OPERATION,
         .operands = "[FILE|-]",
         .operand_max = 1,
@@ -137,7 +138,8 @@ const struct cli_command cli_commands[] = {
     {
         .name = "command show",
         .run = cmd_command_show,
-        .takes = STORE | TENANT | OPERATION | KEY | BIT(OPT_SCOPE) | BIT(OPT_DUPLICATES) | JSON,
+        .takes = STORE | TENANT | OPERATION | KEY | BIT(OPT_SCOPE) | BIT(OPT_DUPLICATES) |
+                 BIT(OPT_PAYLOAD) | KEY_FILE | JSON,
         .needs = STORE | TENANT,
         .operands = "[ID]",
         .operand_max = 1,
@@ -145,7 +147,8 @@ const struct cli_command cli_commands[] = {
         .details =
             "The command is named by its id, or by --operation and --key; --scope is needed\n"
             "only where several senders used the same key. Duplicates are counted within a\n"
-            "second or so, and listed with --duplicates where the contract keeps each.",
+            "second or so, and listed with --duplicates where the contract keeps each. What is\n"
+            "kept of the payload is shown with --payload, decrypted with --key-file.",
         .examples = "  $ ibid command show --store sqlite:pay.db --tenant acme \\\n"
                     "      --operation create-payment --key k-1\n",
     },
@@ -192,7 +195,8 @@ const struct cli_command cli_commands[] = {
     {
         .name = "command recover",
         .run = cmd_command_recover,
-        .takes = STORE | CONTRACTS | TENANT | OPERATION | BIT(OPT_LIMIT) | BIT(OPT_DRY_RUN) | JSON,
+        .takes = STORE | CONTRACTS | TENANT | OPERATION | BIT(OPT_LIMIT) | BIT(OPT_DRY_RUN) |
+                 KEY_FILE | JSON,
         .needs = STORE | CONTRACTS,
         .operands = "",
         .summary = "find out what became of staged commands whose worker went silent",
@@ -222,6 +226,31 @@ const struct cli_command cli_commands[] = {
             "  $ ibid retain --store sqlite:pay.db --contracts examples/payments --dry-run\n"
             "  $ ibid retain --store sqlite:pay.db --contracts examples/payments --max-seconds "
             "60\n",
+    },
+    {
+        .name = "erase",
+        .run = cmd_erase,
+        .takes = STORE | TENANT | BIT(OPT_ID) | OPERATION | KEY | BIT(OPT_SCOPE) |
+                 BIT(OPT_RESOURCE_TYPE) | BIT(OPT_RESOURCE_ID) | BIT(OPT_ACTOR) | BIT(OPT_REASON) |
+                 BIT(OPT_BY) | BIT(OPT_BATCH) | BIT(OPT_DRY_RUN) | BIT(OPT_LIST) | BIT(OPT_LIMIT) |
+                 JSON,
+        .needs = STORE,
+        .operands = "",
+        .summary = "forget what tells about a person, on request",
+        .details =
+            "Of one command (--id, or --operation and --key), of a resource, or of an actor:\n"
+            "removes payloads, bodies and texts, the payloads of events, and the names of who\n"
+            "sent duplicates; of an actor also its name. Keys, fingerprints, states, audit\n"
+            "entries, ids and times stay, so that a duplicate is recognised. Events that were\n"
+            "sent, backups and your own tables are not ibid's to erase. Commands without an\n"
+            "outcome are left: exit code 7. Runs in small transactions, may be stopped at any\n"
+            "time and run again. --list shows who had what erased, when and why.",
+        .examples = "  $ ibid erase --store sqlite:pay.db --tenant acme --actor u7 \\\n"
+                    "      --reason 'request 2026-118' --dry-run\n"
+                    "  $ ibid erase --store sqlite:pay.db --list\n",
+        .meanings = {[OPT_ID] = "id of the command",
+                     [OPT_ACTOR] = "all commands of this actor",
+                     [OPT_BATCH] = "commands in one transaction, 1 to 100000 (1000)"},
     },
     {
         .name = "reference show",

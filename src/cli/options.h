@@ -5,8 +5,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-#define BIT(n) (1u << (n))
+#define BIT(n) (UINT64_C(1) << (n))
 
 /* X(symbol, name, value, environment, meaning). A NULL value makes it a switch; the environment
  * variable stands in where the option is not given. */
@@ -37,6 +38,15 @@
 	X(LIMIT, "limit", "N", NULL, "rows at most, 1 to 1000 (50)")                                   \
 	X(AFTER, "after", "ID", NULL, "only what is older than this one: the next page")               \
 	X(DUPLICATES, "duplicates", NULL, NULL, "list those that were kept one by one, too")           \
+	X(PAYLOAD, "payload", NULL, NULL, "what is kept of the payload, too")                          \
+	X(KEY_FILE, "key-file", "FILE", "IBID_KEY_FILE",                                               \
+	  "keys of encrypted payloads: `ID 64-HEX-DIGITS` a line")                                     \
+	X(RESOURCE_TYPE, "resource-type", "TYPE", NULL,                                                \
+	  "with --resource-id: all commands of a resource")                                            \
+	X(RESOURCE_ID, "resource-id", "ID", NULL, "likewise")                                          \
+	X(REASON, "reason", "TEXT", NULL, "why; kept in the record")                                   \
+	X(BY, "by", "NAME", NULL, "who has it done (the operating-system user)")                       \
+	X(LIST, "list", NULL, NULL, "list the records of erasures, the newest first")                  \
 	X(DRY_RUN, "dry-run", NULL, NULL, "only tell what would be done")                              \
 	X(BATCH, "batch", "N", NULL, "rows in one transaction, 1 to 100000 (1000)")                    \
 	X(MAX_SECONDS, "max-seconds", "N", NULL, "stop after this time; the next run goes on")         \
@@ -51,7 +61,7 @@ enum option {
 #undef CLI_OPTION_ENUM
 	    OPT_COUNT
 };
-_Static_assert(OPT_COUNT <= 32, "sets of options are 32 bits");
+_Static_assert(OPT_COUNT <= 64, "sets of options are 64 bits");
 
 struct option_spec {
 	const char *name, *value, *environment, *meaning;

@@ -18,6 +18,9 @@ void contract_check_defaults(struct problems *problems, const struct node *defau
 extern const struct member_type type_key_from, type_fields, type_defaults, type_progress,
     type_unique, type_handler, type_route, type_staged, type_file, type_guard;
 
+/* The choices of `payload` and of a field's `class`. */
+extern const char *const class_names[];
+
 /* Answers that contradict each other, and keys that identify no intent. `root` is what the contract
  * was read from; members that could not be read are zero. */
 void command_check_rules(struct reading *reading, const struct contract *contract,

@@ -91,6 +91,9 @@ static const struct member command_members[] = {
 	{"unknown_fields", &type_choice_flag, AT(refuse_unknown_fields), MEMBER_REQUIRED,
 	 "What happens to members of the payload that are not declared?",
 	 .choices = CHOICES("keep", "refuse")},
+	{"payload", &type_choice, AT(payload), 0,
+	 "What is kept of the payload?", "omit when left out; a field's `class` speaks for itself",
+	 .choices = class_names},
 	{"same_payload.ignore", &type_pointers, AT(same.ignore), 0,
 	 "Which members differ from attempt to attempt without changing the meaning?"},
 	{"same_payload.only", &type_pointers, AT(same.only), 0,
@@ -220,7 +223,8 @@ struct contract *contract_build(struct reading *reading, const struct node *root
 	struct contract *contract = arena_alloc(reading->arena, sizeof *contract);
 	if (kind < 0 || !contract)
 		return NULL;
-	*contract = (struct contract){.kind = kinds[kind].kind, .file = "", .route = ""};
+	*contract = (struct contract){
+	    .kind = kinds[kind].kind, .file = "", .route = "", .payload = CLASS_OMIT};
 	root = form_merge(reading->arena, kinds[kind].form, root, defaults, &contract->inherited);
 	if (!root)
 		return NULL;

@@ -45,7 +45,13 @@ enum field_type {
 	FIELD_INSTANT,
 	FIELD_JSON
 };
-enum field_class { CLASS_STORE, CLASS_REDACT, CLASS_ENCRYPT, CLASS_OMIT };
+enum field_class {
+	CLASS_STORE,
+	CLASS_REDACT,
+	CLASS_ENCRYPT,
+	CLASS_OMIT,
+	CLASS_INHERIT, /* of a field that does not say: the contract's `payload` */
+};
 
 /* One declared member of the payload. */
 struct contract_field {
@@ -140,6 +146,7 @@ struct contract {
 	struct contract_field *fields;
 	size_t field_count;
 	bool refuse_unknown_fields;
+	enum field_class payload; /* what is kept of it; CLASS_OMIT: nothing */
 	struct contract_same same;
 	struct contract_duplicates duplicates;
 	bool final[FAILURE_CLASSES]; /* a stable answer, or may the same key try again */

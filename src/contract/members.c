@@ -264,11 +264,11 @@ static const char *const type_names[] = {[FIELD_TEXT] = "text",       [FIELD_INT
                                          [FIELD_DECIMAL] = "decimal", [FIELD_BOOLEAN] = "boolean",
                                          [FIELD_DATE] = "date",       [FIELD_INSTANT] = "instant",
                                          [FIELD_JSON] = "json",       NULL};
-static const char *const class_names[] = {[CLASS_STORE] = "store",
-                                          [CLASS_REDACT] = "redact",
-                                          [CLASS_ENCRYPT] = "encrypt",
-                                          [CLASS_OMIT] = "omit",
-                                          NULL};
+const char *const class_names[] = {[CLASS_STORE] = "store",
+                                   [CLASS_REDACT] = "redact",
+                                   [CLASS_ENCRYPT] = "encrypt",
+                                   [CLASS_OMIT] = "omit",
+                                   NULL};
 
 const char *field_type_name(enum field_type type)
 {
@@ -297,7 +297,7 @@ static const struct member field_members[] = {
 	{"one_of", &type_texts, AT(one_of), MEMBER_SOME,
 	 "Which values are allowed?", "text only"},
 	{"class", &type_choice, AT(class), 0,
-	 "How may its value be kept?", "store when left out", .choices = class_names},
+	 "How may its value be kept?", "what `payload` says when left out", .choices = class_names},
 	{"as", &type_text, AT(name), 0,
 	 "What is the handler's parameter called?", "the pointer's segments joined by _ when left out"},
 };
@@ -423,7 +423,8 @@ static void read_fields(struct reading *reading, const struct member *member, co
 	size_t count = 0;
 	for (size_t i = 0; i < node->count; i++) {
 		struct contract_field *field = &fields[count];
-		*field = (struct contract_field){.pointer = sorted[i]->name, .scale = -1};
+		*field = (struct contract_field){
+		    .pointer = sorted[i]->name, .scale = -1, .class = CLASS_INHERIT};
 		if (sorted[i]->type == NODE_MAP && !pointer_check(reading, path, sorted[i], false))
 			continue;
 		read_field(reading, sorted[i], field);

@@ -6,6 +6,7 @@
 #include "contract/build.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -132,7 +133,8 @@ static void key_field_is_usable(const struct check *check, const char *pointer)
 	else if (field->type == FIELD_JSON)
 		REFUSE(check, "key.from",
 		       "key.from names %s, which is json: a key is made of single values", pointer);
-	else if (field->class != CLASS_STORE && check->contract->key.form == KEY_FORM_TEXT)
+	else if (field->class != CLASS_STORE && field->class != CLASS_INHERIT &&
+	         check->contract->key.form == KEY_FORM_TEXT)
 		REFUSE(check, "key.from",
 		       "key.from names %s, whose value may not be kept as it is: `form: uuid` hides it",
 		       pointer);
@@ -233,6 +235,48 @@ static void fields_do_not_nest(const struct check *check)
 	}
 }
 
+/* Does `field` lie inside `outer`? */
+static bool lies_in(const struct contract_field *field, const struct contract_field *outer)
+{
+	size_t size = strlen(outer->pointer);
+	return strncmp(field->pointer, outer->pointer, size) == 0 && field->pointer[size] == '/';
+}
+
+/* What is encrypted or left out as a whole has no readable part. */
+static void class_fits(const struct check *check, const struct contract_field *field,
+                       enum field_class around, const char *what)
+{
+	static const char question[] = "How may its value be kept?";
+	const struct node *node = node_member(at(check, "fields"), field->pointer);
+	const struct node *class = node ? node_member(node, "class") : NULL;
+	bool hidden = around == CLASS_ENCRYPT && field->class == CLASS_STORE;
+	bool gone = around == CLASS_OMIT && field->class != CLASS_OMIT;
+	if (class && (hidden || gone))
+		problem_add(check->reading->problems, class->file, class->line, question,
+		            "fields.%s.class is %s, but %s, which is %s as a whole", field->pointer,
+		            class_names[field->class], what, hidden ? "encrypted" : "left out");
+}
+
+static void classes_agree(const struct check *check)
+{
+	const struct contract *contract = check->contract;
+	char what[YAML_NAME_BYTES_MAX + 32];
+	for (size_t i = 0; i < contract->field_count; i++) {
+		const struct contract_field *field = &contract->fields[i];
+		if (field->class == CLASS_INHERIT)
+			continue;
+		if (contract->payload == CLASS_ENCRYPT)
+			class_fits(check, field, CLASS_ENCRYPT, "it is part of the payload");
+		for (size_t j = 0; j < contract->field_count; j++) {
+			const struct contract_field *outer = &contract->fields[j];
+			if (outer->class == CLASS_INHERIT || !lies_in(field, outer))
+				continue;
+			snprintf(what, sizeof what, "it lies inside %s", outer->pointer);
+			class_fits(check, field, outer->class, what);
+		}
+	}
+}
+
 /* A script runs inside its transaction: there is nothing to stage. */
 static void staged_work_is_done_outside(const struct check *check)
 {
@@ -249,7 +293,7 @@ void command_check_rules(struct reading *reading, const struct contract *contrac
 	    key_identifies_an_intent,     key_fields_are_declared,     key_form_has_fields,
 	    running_again_is_protected,   evidence_outlives_the_key,   nothing_is_ignored_and_only,
 	    same_payload_fits_the_fields, contended_rows_are_declared, fields_do_not_nest,
-	    staged_work_is_done_outside,
+	    staged_work_is_done_outside,  classes_agree,
 	};
 	struct check check = {reading, contract, root};
 	for (size_t i = 0; i < COUNT(rules); i++)

@@ -5,6 +5,7 @@
  * is in the store before the first command runs, and never changes there. */
 #include "ledger/ledger.h"
 
+#include "base/keyring.h"
 #include "ledger/duplicates.h"
 #include "ledger/group.h"
 #include "ledger/params.h"
@@ -202,6 +203,7 @@ void ledger_close(struct ledger *ledger)
 		free(past);
 	}
 	pthread_mutex_destroy(&ledger->lock);
+	keyring_free(ledger->keys);
 	store_close(ledger->store);
 	contracts_free(ledger->contracts);
 	free(ledger);

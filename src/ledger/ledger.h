@@ -33,6 +33,7 @@ struct ledger {
 	struct log log;
 	struct duplicates *duplicates;
 	struct group *group;
+	struct keyring *keys;         /* NULL: none were given */
 	int64_t resolve_us;           /* how long an unknown commit is asked about */
 	pid_t pid;                    /* connections do not survive a fork */
 	struct operation *operations; /* in the order of contracts_at */

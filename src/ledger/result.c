@@ -132,7 +132,7 @@ static void set_completed(struct ibid_result *result, const struct command_row *
 	result->status = row->status ? row->status : 204;
 	if (row->body)
 		set_body(result, row->body, row->body_size);
-	else if (row->resource_id)
+	else if (row->resource_id && !row->reason) /* ERASED: the answer was something else */
 		set_reference(result, row);
 }
 

@@ -16,6 +16,7 @@
 #include "ledger/duplicates.h"
 #include "ledger/exception.h"
 #include "ledger/group.h"
+#include "ledger/keep.h"
 #include "ledger/params.h"
 #include "ledger/strategy.h"
 #include "ledger/submission.h"
@@ -486,7 +487,7 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
 	row.state = sub->contract->final[class] ? COMMAND_REJECTED : COMMAND_FAILED;
 	row.status = server ? 500 : outcome->status;
 	row.reason = server ? "HANDLER_FAILED" : outcome->reason;
-	row.text = outcome->text;
+	row.text = keep_text(sub, outcome->text);
 	row.resource_type = outcome->resource_type;
 	row.resource_id = outcome->resource_id;
 	if (sub->pending == IBID_MISUSE) {
@@ -498,9 +499,8 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
 	}
 	bool unknown = row.state == COMMAND_UNKNOWN;
 	if (server)
-		log_decision(sub, IBID_LOG_ERROR, unknown ? "command.unknown" : "command.failed",
-		             outcome->text);
-	enum ibid_code code = (*tx)->store->ops->put_command(*tx, &row, previous, err);
+		log_decision(sub, IBID_LOG_ERROR, unknown ? "command.unknown" : "command.failed", row.text);
+	enum ibid_code code = keep_row(sub, *tx, &row, previous, err);
 	if (!code && unknown)
 		code = open_exception(
 		    sub, *tx, sub->end.given ? TROUBLE_STAGED_UNKNOWN : TROUBLE_HANDLER_ENDED_TRANSACTION,
@@ -542,7 +542,7 @@ static enum ibid_code record_success(struct submission *sub, struct tx **tx,
 		code = ops->put_audit(*tx, &audit, err);
 	}
 	if (!code)
-		code = ops->put_command(*tx, &row, previous, err);
+		code = keep_row(sub, *tx, &row, previous, err);
 	if (code == IBID_RETRY) {
 		ops->rollback(tx);
 		*ret = STEP_COLLIDED;
@@ -655,7 +655,7 @@ static enum ibid_code hold(struct submission *sub, struct tx **tx,
 	row.lease_token = next_token(sub, previous);
 	row.lease_us = sub->contract->staged.lease_us;
 	assert(row.lease_us); /* without an end nobody could take it over */
-	enum ibid_code code = (*tx)->store->ops->put_command(*tx, &row, previous, err);
+	enum ibid_code code = keep_row(sub, *tx, &row, previous, err);
 	if (code == IBID_RETRY) {
 		(*tx)->store->ops->rollback(tx);
 		*ret = STEP_COLLIDED;
@@ -864,11 +864,11 @@ static enum ibid_code meet_claim(struct submission *sub, struct claim *claim, en
 
 /* ---- The short way -------------------------------------------------------------------------- */
 
-/* A first run of a script that does all there is to do. */
+/* A first run of a script that does all there is to do, and nothing of the payload is kept. */
 static bool runs_plainly(const struct submission *sub)
 {
 	return sub->errand == ERRAND_SUBMIT && sub->script && !sub->long_way && !sub->pending &&
-	       !contract_looks(sub->contract);
+	       sub->contract->payload == CLASS_OMIT && !contract_looks(sub->contract);
 }
 
 /* Scripts whose body is not kept, where the store can run a command from end to end at once. */

@@ -327,6 +327,60 @@ static enum ibid_code fault_lock_row(struct tx *tx, const char *row, struct ibid
 	return code;
 }
 
+static enum ibid_code fault_put_payload(struct tx *tx, const struct payload_row *row,
+                                        struct ibid_err *err)
+{
+	struct fault *fault = fault_of(tx->store);
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->put_payload(inner_of(tx), row, err));
+	return code;
+}
+
+static enum ibid_code fault_get_payload(struct store *store, struct arena *arena,
+                                        const char *tenant, const struct uuid *command_id,
+                                        struct payload_row *ret, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	struct payload_row row;
+	enum ibid_code code;
+	FAULTY(fault, code, err,
+	       fault->inner->ops->get_payload(fault->inner, arena, tenant, command_id, &row, err));
+	if (!code)
+		*ret = row;
+	return code;
+}
+
+static enum ibid_code fault_erase_commands(struct store *store, const struct erasure *erasure,
+                                           struct erasure_progress *progress, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	struct erasure_progress moved = *progress;
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->erase_commands(fault->inner, erasure, &moved, err));
+	if (!code)
+		*progress = moved;
+	return code;
+}
+
+static enum ibid_code fault_list_erasures(struct store *store, struct arena *arena,
+                                          const char *tenant, size_t limit,
+                                          struct erasure_row **ret, size_t *ret_count,
+                                          struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	struct erasure_row *rows = NULL;
+	size_t count = 0;
+	enum ibid_code code;
+	FAULTY(
+	    fault, code, err,
+	    fault->inner->ops->list_erasures(fault->inner, arena, tenant, limit, &rows, &count, err));
+	if (!code) {
+		*ret = rows;
+		*ret_count = count;
+	}
+	return code;
+}
+
 static enum ibid_code fault_check_tx(struct tx *tx, struct ibid_err *err)
 {
 	struct fault *fault = fault_of(tx->store);
@@ -662,6 +716,10 @@ static const struct store_ops fault_ops = {
     .put_audit = fault_put_audit,
     .put_command = fault_put_command,
     .put_exception = fault_put_exception,
+    .put_payload = fault_put_payload,
+    .get_payload = fault_get_payload,
+    .erase_commands = fault_erase_commands,
+    .list_erasures = fault_list_erasures,
     .lend = fault_lend,
     .lock_row = fault_lock_row,
     .check_tx = fault_check_tx,

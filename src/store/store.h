@@ -53,8 +53,9 @@ struct command_row {
 	bool linked;                             /* COMPLETED by an existing document */
 	int status;                              /* 0: none kept */
 	const char *resource_type, *resource_id; /* NULL: none */
-	const char *reason, *text;               /* of a rejection or failure; NULL: none */
-	const char *body;                        /* NULL: none kept */
+	const char *reason,
+	    *text;        /* of a rejection or failure; ERASED where the body was; NULL: none */
+	const char *body; /* NULL: none kept */
 	size_t body_size;
 	struct uuid audit_id;                        /* all zero: none */
 	int attempts;                                /* runs that left a trace; 1 for the first */
@@ -167,6 +168,14 @@ struct exception_row {
 	const char *resolution, *resolved_by, *note;
 };
 
+/* What is kept of a command's payload: JSON in canonical form, after the contract's classes. */
+struct payload_row {
+	const char *tenant;
+	struct uuid command_id;
+	const char *text; /* NULL in put_payload: keep none */
+	size_t size;
+};
+
 /* A command that came again, with whatever payload, and was not run: counted. */
 struct duplicate_row {
 	const char *tenant;
@@ -205,8 +214,55 @@ struct retention_cursor {
 
 /* What was removed. */
 struct retention_count {
-	int64_t tombstones; /* commands that lost body and text */
-	int64_t commands, answers, evidence, duplicates, audit, events;
+	int64_t tombstones; /* commands that lost body, payload and text */
+	int64_t commands, answers, payloads, evidence, duplicates, audit, events;
+};
+
+/* What an erasure removes: X(name, meaning). */
+#define ERASURE_COUNTS(X)                                                                          \
+	X(commands, "commands of which something was erased")                                          \
+	X(payloads, "payloads")                                                                        \
+	X(bodies, "bodies of answers")                                                                 \
+	X(texts, "texts of rejections and failures")                                                   \
+	X(events, "payloads of events")                                                                \
+	X(names, "rows that lost the names of client and actor")                                       \
+	X(exceptions, "exceptions that lost detail and note")
+
+struct erasure_count {
+#define ERASURE_COUNT_MEMBER(name, meaning) int64_t name;
+	ERASURE_COUNTS(ERASURE_COUNT_MEMBER)
+#undef ERASURE_COUNT_MEMBER
+};
+
+/* What is to be forgotten of one tenant: one command, those of a resource, or those of an actor. */
+struct erasure {
+	const char *tenant;
+	struct uuid id;                          /* of the erasure */
+	const struct uuid *command_id;           /* or NULL; likewise: */
+	const char *resource_type, *resource_id; /* both or none */
+	const char *actor;
+	const char *by, *reason; /* for the record; likewise: */
+	const char *selection;   /* JSON; holds no name */
+	int64_t now_us;
+	size_t batch; /* commands a step, at most */
+	bool dry_run; /* change nothing, only count */
+};
+
+/* How far it got. All zero: at the beginning. */
+struct erasure_progress {
+	struct uuid id; /* of the last command that was looked at */
+	bool done;
+	struct erasure_count count;
+	int64_t left; /* commands without an outcome: left as they are */
+};
+
+/* The record that an erasure leaves. */
+struct erasure_row {
+	const char *tenant;
+	struct uuid id;
+	const char *by, *reason, *selection;
+	int64_t at_us, finished_us; /* finished 0: it was cut off, or goes on */
+	struct erasure_count count;
 };
 
 /* What another system calls a resource: (tenant, source system, external id) and the one resource
@@ -551,6 +607,10 @@ struct store_ops {
 	 * tenant, queue and subject stays as it is: that is success. The id must be new. */
 	enum ibid_code (*put_exception)(struct tx *, const struct exception_row *, struct ibid_err *);
 
+	/* Keep a payload with its command (I1), in the place of the one that was kept before. A command
+	 * that gives way to another takes its payload with it: put_command sees to that. */
+	enum ibid_code (*put_payload)(struct tx *, const struct payload_row *, struct ibid_err *);
+
 	/* The database handle for C callbacks: sqlite3 * or PGconn *, ready for the caller's
 	 * statements. While it is lent (until lend is called with false, before the next verb) the
 	 * callback can't end the transaction on SQLite; on PostgreSQL commit notices that it did
@@ -651,6 +711,11 @@ struct store_ops {
 	                                  const struct reference_filter *, struct reference_row **ret,
 	                                  size_t *ret_count, struct ibid_err *);
 
+	/* IBID_NOT_FOUND when none is kept. */
+	enum ibid_code (*get_payload)(struct store *, struct arena *, const char *tenant,
+	                              const struct uuid *command_id, struct payload_row *ret,
+	                              struct ibid_err *);
+
 	/* IBID_NOT_FOUND when the tenant has no such item. */
 	enum ibid_code (*get_exception)(struct store *, struct arena *, const char *tenant,
 	                                const struct uuid *id, struct exception_row *ret,
@@ -664,20 +729,39 @@ struct store_ops {
 	 */
 
 	/* One bounded step from the cursor on, in a transaction of its own; `ret` is added to. Commands
-	 * whose key has expired lose body and text and still answer a duplicate; after the audit
-	 * period, too, they are deleted with their evidence and duplicates (SQLite: and their audit
-	 * entries). What has no outcome is never touched. Safe beside commands and other retentions: a
-	 * row that is held is left to the next run. */
+	 * whose key has expired lose body, payload and text and still answer a duplicate; after the
+	 * audit period, too, they are deleted with their evidence and duplicates (SQLite: and their
+	 * audit entries). What has no outcome is never touched. Safe beside commands and other
+	 * retentions: a row that is held is left to the next run. */
 	enum ibid_code (*retain_commands)(struct store *, struct arena *, const struct retention *,
 	                                  struct retention_cursor *, struct retention_count *ret,
 	                                  struct ibid_err *);
 
 	/* One bounded step on what is kept by the month (PostgreSQL: audit entries, events, empty
-	 * answers; partitions to come are made), or by the row (SQLite: events). `*ret_more`: there may
-	 * be more to do. PostgreSQL keeps all audit entries while an operation has no period. */
+	 * answers and payloads; partitions to come are made), or by the row (SQLite: events).
+	 * `*ret_more`: there may be more to do. PostgreSQL keeps all audit entries while an operation
+	 * has no period. */
 	enum ibid_code (*retain_history)(struct store *, const struct retention *,
 	                                 struct retention_count *ret, bool *ret_more,
 	                                 struct ibid_err *);
+
+	/* ---- Erasure --------------------------------------------------------------------------------
+	 */
+
+	/* One bounded step of an erasure, in a transaction of its own with its record (I1). Commands
+	 * with an outcome lose payload, body and text, the payloads of their events become
+	 * {"erased":true}, and the names of who sent duplicates become "erased"; a COMPLETED command
+	 * that lost its body has the reason ERASED. Where an actor is erased, so are client and actor
+	 * of the command and its audit entry, and the actor among the duplicates of other commands.
+	 * Identity, state, fingerprint, ids and times stay. Where nothing is left to remove there is no
+	 * record. Safe beside commands, retention and other erasures. */
+	enum ibid_code (*erase_commands)(struct store *, const struct erasure *,
+	                                 struct erasure_progress *, struct ibid_err *);
+
+	/* Newest first; tenant NULL: of all. */
+	enum ibid_code (*list_erasures)(struct store *, struct arena *, const char *tenant,
+	                                size_t limit, struct erasure_row **ret, size_t *ret_count,
+	                                struct ibid_err *);
 
 	/* Tell what is unsafe about this database and how it is set up. */
 	enum ibid_code (*doctor)(struct store *, finding_fn *, void *user, struct ibid_err *);

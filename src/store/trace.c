@@ -199,6 +199,37 @@ static enum ibid_code trace_lock_row(struct tx *tx, const char *row, struct ibid
 	return TRACED(trace, lock_row, inner_of(tx), row, err);
 }
 
+static enum ibid_code trace_put_payload(struct tx *tx, const struct payload_row *row,
+                                        struct ibid_err *err)
+{
+	struct trace *trace = trace_of(tx->store);
+	return TRACED(trace, put_payload, inner_of(tx), row, err);
+}
+
+static enum ibid_code trace_get_payload(struct store *store, struct arena *arena,
+                                        const char *tenant, const struct uuid *command_id,
+                                        struct payload_row *ret, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, get_payload, trace->inner, arena, tenant, command_id, ret, err);
+}
+
+static enum ibid_code trace_erase_commands(struct store *store, const struct erasure *erasure,
+                                           struct erasure_progress *progress, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, erase_commands, trace->inner, erasure, progress, err);
+}
+
+static enum ibid_code trace_list_erasures(struct store *store, struct arena *arena,
+                                          const char *tenant, size_t limit,
+                                          struct erasure_row **ret, size_t *ret_count,
+                                          struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, list_erasures, trace->inner, arena, tenant, limit, ret, ret_count, err);
+}
+
 static enum ibid_code trace_check_tx(struct tx *tx, struct ibid_err *err)
 {
 	struct trace *trace = trace_of(tx->store);
@@ -464,6 +495,10 @@ static const struct store_ops trace_ops = {
     .put_audit = trace_put_audit,
     .put_command = trace_put_command,
     .put_exception = trace_put_exception,
+    .put_payload = trace_put_payload,
+    .get_payload = trace_get_payload,
+    .erase_commands = trace_erase_commands,
+    .list_erasures = trace_list_erasures,
     .lend = trace_lend,
     .lock_row = trace_lock_row,
     .check_tx = trace_check_tx,

@@ -49,6 +49,11 @@ static const struct scenario scenarios[] = {
      NULL, false, false, "executed 201", 1, 1, 1, 1},
     {"replay of an older contract version", "pay", "{\"reference\":\"r\",\"amount\":1}",
      "{\"reference\":\"r\",\"amount\":1}", NULL, true, false, "executed 201", 1, 1, 1, 1},
+    {"payload kept", "pay-kept", "{\"reference\":\"r\",\"amount\":1}", NULL, NULL, false, false,
+     "executed 201", 1, 1, 1, 1},
+    {"payload kept of a rejection", "pay-kept",
+     "{\"reference\":\"r\",\"amount\":1,\"fail\":\"reject\"}", NULL, NULL, false, false,
+     "rejected 422", 0, 0, 0, 1},
     {"conflict", "pay", "{\"reference\":\"r\",\"amount\":2}", "{\"reference\":\"r\",\"amount\":1}",
      NULL, false, false, "conflict 409", 1, 1, 1, 1},
 };
@@ -231,6 +236,10 @@ static void check(const char *tenant, const struct scenario *scenario, const cha
 	assert_int_equal(
 	    bed_number(&bed, "select count(*) from ibid.command where tenant = '%s'", tenant),
 	    scenario->commands);
+	/* The payload is there with its row, and only where the contract keeps it (I1). */
+	assert_int_equal(
+	    bed_number(&bed, "select count(*) from ibid.payload where tenant = '%s'", tenant),
+	    strcmp(scenario->operation, "pay-kept") == 0 ? scenario->commands : 0);
 	ibid_close(ibid);
 }
 
@@ -533,7 +542,8 @@ static void an_init_that_fails_or_is_killed_at_any_verb_can_be_repeated(void **s
 static int set_up(void **state)
 {
 	(void)state;
-	static const char *const contracts[] = {"pay.yaml", "pay-brief.yaml", "call.yaml", NULL};
+	static const char *const contracts[] = {"pay.yaml", "pay-brief.yaml", "pay-kept.yaml",
+	                                        "call.yaml", NULL};
 	bed_open_empty(&bed, FIXTURE);
 	bed_keep_contracts(&bed, contracts);
 	/* A killed client's server may take a moment to notice: the retry waits for it. */

@@ -492,6 +492,11 @@ class SqlApi(unittest.TestCase):
         globex.commit()
         self.pay(self.app, "k-1")
         self.app.commit()
+        for tenant, id in (("globex", theirs["id"]), ("acme", str(uuid.uuid4()))):
+            self.ask(self.root, "insert into ibid.payload values (%s, %s, %s)", tenant, id, '{"secret":"%s"}' % tenant)
+            self.ask(self.root, "insert into ibid.erasure values (%s, %s, 'dora', 'asked', '{}', now(), now(), 1, 1, 1, 0, 0, 0, 0)",
+                     tenant, id)
+        self.assertEqual(self.ask(self.app, "select payload from ibid.payload"), [('{"secret":"acme"}',)])
         tables = [row[0] for row in self.ask(self.root, """
             select c.relname from pg_class c where relnamespace = 'ibid'::regnamespace and relkind in ('r', 'p', 'v')""")]
         functions = self.ask(self.root, """

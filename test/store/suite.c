@@ -1958,6 +1958,195 @@ static void duplicates_are_added_up_and_listed(void **state) /* B18 */
 	assert_int_equal(listed_count, 0);
 }
 
+/* ---- Payloads and erasure ------------------------------------------------------------------- */
+
+static void put_payload(struct bed *bed, struct tx *tx, unsigned n, const char *text)
+{
+	struct payload_row row = {
+	    .tenant = "acme", .command_id = make_id(n), .text = text, .size = text ? strlen(text) : 0};
+	check(bed, bed->ops->put_payload(tx, &row, &bed->err));
+}
+
+static void assert_payload(struct bed *bed, const char *tenant, unsigned n, const char *expected)
+{
+	struct payload_row got = {.text = NULL};
+	struct uuid id = make_id(n);
+	enum ibid_code code = bed->ops->get_payload(bed->store, &bed->arena, tenant, &id, &got,
+	                                            &bed->err);
+	assert_int_equal(code, expected ? IBID_OK : IBID_NOT_FOUND);
+	assert_text(got.text, expected);
+	if (expected)
+		assert_int_equal(got.size, strlen(expected));
+}
+
+/* A completed command with an event, a conflict and a payload. */
+static void complete_with_payload(struct bed *bed, const char *key, unsigned n, const char *actor)
+{
+	struct tx *tx = claim_free(bed, key, n);
+	struct command_row row = completed(key, n);
+	struct event_row event = event_of(n, 1, 0);
+	row.actor = actor;
+	put_payload(bed, tx, n, "{\"note\":\"secret\"}");
+	check(bed, bed->ops->put_event(tx, &event, &bed->err));
+	complete_row(bed, &tx, &row, NULL);
+	for (int i = 0; i < 2; i++) {
+		struct evidence_row conflict = {.tenant = "acme",
+		                                .command_id = row.id,
+		                                .fingerprint = sha256("x", 1),
+		                                .client = "web",
+		                                .actor = i ? "u9" : "u8",
+		                                .first_us = now_us + i,
+		                                .last_us = now_us + i,
+		                                .count = 1};
+		check(bed, bed->ops->put_evidence(bed->store, &conflict, &bed->err));
+	}
+}
+
+static void payload_commits_with_its_command_or_not_at_all(void **state) /* K05, I1 */
+{
+	struct bed *bed = bed_of(state);
+	struct tx *tx = claim_free(bed, "k", 1);
+	struct command_row first = failed("k", 1), second = failed("k", 1);
+	put_payload(bed, tx, 1, "{}");
+	bed->ops->rollback(&tx);
+	assert_payload(bed, "acme", 1, NULL);
+	tx = claim_free(bed, "k", 1);
+	put_payload(bed, tx, 1, "{\"a\":\"\\u0000\"}");
+	complete_row(bed, &tx, &first, NULL);
+	assert_payload(bed, "acme", 1, "{\"a\":\"\\u0000\"}");
+	assert_payload(bed, "other", 1, NULL); /* I9 */
+	assert_payload(bed, "acme", 2, NULL);
+	second.attempts = 2;
+	struct claim got = claim(bed, "k", 9);
+	put_payload(bed, got.tx, 1, "{\"a\":2}"); /* in its place */
+	complete_row(bed, &got.tx, &second, &first);
+	assert_payload(bed, "acme", 1, "{\"a\":2}");
+	first = second;
+	second.attempts = 3;
+	got = claim(bed, "k", 9);
+	put_payload(bed, got.tx, 1, NULL);
+	complete_row(bed, &got.tx, &second, &first);
+	assert_payload(bed, "acme", 1, NULL);
+}
+
+static struct erasure_progress erase(struct bed *bed, struct erasure erasure)
+{
+	struct erasure_progress progress = {.done = false};
+	erasure.tenant = "acme";
+	erasure.by = "dora";
+	erasure.reason = "asked";
+	erasure.selection = "{}";
+	erasure.now_us = now_us;
+	erasure.batch = 2;
+	for (int steps = 0; !progress.done; steps++) {
+		assert_true(steps < 100);
+		check(bed, bed->ops->erase_commands(bed->store, &erasure, &progress, &bed->err));
+	}
+	return progress;
+}
+
+static size_t list_erasures(struct bed *bed, const char *tenant, struct erasure_row **ret)
+{
+	size_t listed = 0;
+	check(bed,
+	      bed->ops->list_erasures(bed->store, &bed->arena, tenant, 9, ret, &listed, &bed->err));
+	return listed;
+}
+
+static void erasure_leaves_what_recognises_a_duplicate_and_a_record(void **state) /* K11 */
+{
+	struct bed *bed = bed_of(state);
+	struct uuid id = make_id(3);
+	struct erasure_row *records = NULL;
+	char key[8];
+	for (unsigned n = 1; n <= 5; n++) {
+		snprintf(key, sizeof key, "k-%u", n);
+		complete_with_payload(bed, key, n, n % 2 ? "u7" : "u8");
+	}
+	struct erasure_progress dry = erase(
+	    bed, (struct erasure){.id = make_id(90), .command_id = &id, .dry_run = true});
+	assert_int_equal(dry.count.payloads, 1);
+	assert_payload(bed, "acme", 3, "{\"note\":\"secret\"}");
+	struct erasure_progress one = erase(bed,
+	                                    (struct erasure){.id = make_id(91), .command_id = &id});
+	assert_int_equal(one.count.commands, 1);
+	assert_int_equal(one.count.bodies, 1);
+	assert_int_equal(one.count.events, 1);
+	assert_int_equal(one.count.names, 2);
+	assert_payload(bed, "acme", 3, NULL);
+	assert_payload(bed, "acme", 2, "{\"note\":\"secret\"}");
+	struct command_row expected = completed("k-3", 3);
+	struct claim got = claim(bed, "k-3", 9);
+	expected.body = NULL;
+	expected.body_size = 0;
+	expected.reason = "ERASED";
+	expected.audit_id = got.row.audit_id;
+	assert_row(&got.row, &expected); /* all else is there */
+	struct evidence_row *conflicts = NULL;
+	size_t conflict_count = 0;
+	check(bed, bed->ops->list_evidence(bed->store, &bed->arena, "acme", &id, &conflicts,
+	                                   &conflict_count, &bed->err));
+	assert_int_equal(conflict_count, 1); /* nothing tells the two apart any more */
+	assert_int_equal(conflicts[0].count, 2);
+	assert_text(conflicts[0].actor, "erased");
+	assert_true(conflicts[0].first_us == now_us && conflicts[0].last_us == now_us + 1);
+	assert_int_equal(list_erasures(bed, "acme", &records), 1);
+	assert_memory_equal(&records[0].count, &one.count, sizeof one.count);
+	assert_true(records[0].finished_us == now_us);
+	assert_text(records[0].by, "dora");
+	assert_int_equal(list_erasures(bed, "other", &records), 0);
+
+	struct erasure_progress again = erase(bed,
+	                                      (struct erasure){.id = make_id(92), .command_id = &id});
+	assert_int_equal(again.count.commands + again.count.names, 0);
+	assert_int_equal(list_erasures(bed, NULL, &records), 1);
+}
+
+static void erasure_of_an_actor_takes_its_name_everywhere(void **state) /* K11 */
+{
+	struct bed *bed = bed_of(state);
+	struct command_row row;
+	struct audit_row *audit = NULL;
+	struct event_row *events = NULL;
+	size_t listed = 0;
+	struct uuid id = make_id(1), held = make_id(6);
+	char key[8];
+	for (unsigned n = 1; n <= 5; n++) {
+		snprintf(key, sizeof key, "k-%u", n);
+		complete_with_payload(bed, key, n, n % 2 ? "u7" : "u8");
+	}
+	struct tx *tx = claim_free(bed, "held", 6);
+	struct command_row unknown = failed("held", 6);
+	unknown.state = COMMAND_UNKNOWN;
+	put_payload(bed, tx, 6, "{}");
+	complete_row(bed, &tx, &unknown, NULL);
+	struct erasure_progress progress = erase(bed,
+	                                         (struct erasure){.id = make_id(91), .actor = "u7"});
+	assert_int_equal(progress.count.commands, 3);
+	assert_int_equal(progress.count.payloads, 3);
+	assert_int_equal(progress.left, 1);
+	assert_payload(bed, "acme", 6, "{}");
+	check(bed,
+	      bed->ops->get_command(bed->store, &bed->arena, "acme", &held, NULL, &row, &bed->err));
+	assert_row(&row, &unknown);
+	check(bed, bed->ops->get_command(bed->store, &bed->arena, "acme", &id, NULL, &row, &bed->err));
+	assert_text(row.actor, "erased");
+	assert_text(row.client, "erased");
+	check(bed, bed->ops->list_audit(bed->store, &bed->arena, "acme", &id, 1, &audit, &listed,
+	                                &bed->err));
+	assert_text(audit[0].actor, "erased");
+	check(bed, bed->ops->list_events(bed->store, &bed->arena, "acme", &id, 9, &events, &listed,
+	                                 &bed->err));
+	assert_text(events[0].payload, "{\"erased\":true}");
+	id = make_id(2);
+	check(bed, bed->ops->get_command(bed->store, &bed->arena, "acme", &id, NULL, &row, &bed->err));
+	assert_text(row.actor, "u8");
+	assert_payload(bed, "acme", 2, "{\"note\":\"secret\"}");
+	progress = erase(
+	    bed, (struct erasure){.id = make_id(92), .resource_type = "payment", .resource_id = "p-1"});
+	assert_int_equal(progress.count.payloads, 2);
+}
+
 static struct retention_count retain(struct bed *bed, struct retention retention)
 {
 	struct retention_cursor cursor = {0};
@@ -2000,19 +2189,27 @@ static void retention_empties_expired_rows_and_deletes_them_after_the_audit_peri
 	tx = claim_free(bed, "failed", 7);
 	struct command_row row = failed("failed", 7);
 	complete_row(bed, &tx, &row, NULL);
+	tx = claim_free(bed, "kept", 8);
+	put_payload(bed, tx, 8, "{}");
+	struct command_row kept_row = failed("kept", 8);
+	kept_row.text = NULL;
+	complete_row(bed, &tx, &kept_row, NULL);
 	complete(bed, "young", 2000); /* beyond `before` */
 	check(bed, bed->ops->put_duplicates(bed->store, &again, 1, NULL, 0, &bed->err));
 
 	struct retention_count count = retain(bed, (struct retention){.now_us = now_us + 999999});
 	assert_memory_equal(&count, &nothing, sizeof count);
 	count = retain(bed, (struct retention){.now_us = now_us + 1000000, .dry_run = true});
-	assert_int_equal(count.tombstones, 6);
+	assert_int_equal(count.tombstones, 7);
 	assert_int_equal(count.answers, 5);
+	assert_int_equal(count.payloads, 1);
 	assert_non_null(claim(bed, "k-1", 9).row.body);
 	count = retain(bed, (struct retention){.now_us = now_us + 1000000});
-	assert_int_equal(count.tombstones, 6);
+	assert_int_equal(count.tombstones, 7);
 	assert_int_equal(count.answers, 5);
+	assert_int_equal(count.payloads, 1);
 	assert_int_equal(count.commands, 0);
+	assert_payload(bed, "acme", 8, NULL);
 	struct command_row emptied = completed("k-1", 1);
 	struct claim got = claim(bed, "k-1", 9);
 	emptied.body = NULL;
@@ -2022,7 +2219,7 @@ static void retention_empties_expired_rows_and_deletes_them_after_the_audit_peri
 	assert_non_null(claim(bed, "young", 9).row.body);
 
 	count = retain(bed, (struct retention){.now_us = now_us + 5000005});
-	assert_int_equal(count.commands, 6);
+	assert_int_equal(count.commands, 7);
 	assert_int_equal(count.duplicates, 1);
 	assert_counts(2, 0, backend->number(backend->sql[SUITE_COUNT_AUDIT]));
 	count = retain(bed, (struct retention){.now_us = now_us + 5000005});
@@ -2861,6 +3058,9 @@ int suite_run(const char *name, const struct suite_backend *with)
 	    READY(expired_row_gives_way_to_a_new_command_where_it_may),
 	    READY(duplicates_are_added_up_and_listed),
 	    READY(retention_empties_expired_rows_and_deletes_them_after_the_audit_period),
+	    READY(payload_commits_with_its_command_or_not_at_all),
+	    READY(erasure_leaves_what_recognises_a_duplicate_and_a_record),
+	    READY(erasure_of_an_actor_takes_its_name_everywhere),
 	    READY(evidence_is_kept_once_and_counted),
 	    READY(command_is_found_by_id_and_by_identity_within_its_tenant),
 	    READY(commands_are_listed_newest_first_page_by_page),

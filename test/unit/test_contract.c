@@ -650,6 +650,15 @@ static void wrong_fields_are_refused(void **state)
 	     "fields./a_b would be the parameter `:a_b`, as /a/b is: give it another name with `as`"},
 	    {18, "  /from/iban: { type: text }", 18,
 	     "fields./from/iban lies inside /from, which is text"},
+	    {18, "  /note: { type: text, class: store }\npayload: encrypt", 18,
+	     "fields./note.class is store, but it is part of the payload, which is encrypted as a "
+	     "whole"},
+	    {18, "  /a: { type: json, class: omit }\n  /a/b: { type: text, class: redact }", 19,
+	     "fields./a/b.class is redact, but it lies inside /a, which is left out as a whole"},
+	    {18, "  /a: { type: json, class: encrypt }\n  /a/b: { type: text, class: store }", 19,
+	     "fields./a/b.class is store, but it lies inside /a, which is encrypted as a whole"},
+	    {19, "unknown_fields: keep\npayload: hide", 20,
+	     "payload is `hide`: it must be one of store, redact, encrypt, omit"},
 	    {13, "fields: [/from]\nx:", 13, "fields must be a mapping of pointers to fields"},
 	};
 	(void)state;

@@ -5,6 +5,7 @@
 #include "store/postgres/postgres.h"
 
 #include <assert.h>
+#include <string.h>
 
 enum command_column {
 	COLUMN_TENANT,
@@ -351,6 +352,29 @@ enum ibid_code pg_get_exception(struct store *store, struct arena *arena, const 
 		code = err_set(err, IBID_NOT_FOUND, "no such exception");
 	if (code == IBID_OK)
 		*ret = *(struct exception_row *)rows;
+	return code;
+}
+
+enum ibid_code pg_get_payload(struct store *store, struct arena *arena, const char *tenant,
+                              const struct uuid *command_id, struct payload_row *ret,
+                              struct ibid_err *err)
+{
+	const char *values[] = {tenant, pg_uuid(arena, command_id)};
+	struct pg_call call = PG_CALL(PAYLOAD_GET, .values = values);
+	enum ibid_code code = arena->failed ? err_set(err, IBID_NOMEM, "out of memory")
+	                                    : pg_pool_query(pg_store_of(store), &call, 1, err);
+	if (!code && !PQntuples(call.result))
+		code = err_set(err, IBID_NOT_FOUND, "no payload is kept of this command");
+	struct payload_row row = {.tenant = arena_strdup(arena, tenant), .command_id = *command_id};
+	if (!code)
+		row.text = pg_cell_text(arena, call.result, 0, 0);
+	pg_release(&call, 1);
+	if (!code && arena->failed)
+		code = err_set(err, IBID_NOMEM, "out of memory");
+	if (!code) {
+		row.size = strlen(row.text);
+		*ret = row;
+	}
 	return code;
 }
 

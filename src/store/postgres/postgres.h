@@ -71,6 +71,11 @@
 	X(EXCEPTION_INSERT, exception_insert, 20)                                                      \
 	X(EXCEPTION_GET, exception_get, 2)                                                             \
 	X(EXCEPTION_LIST, exception_list, 8)                                                           \
+	X(PAYLOAD_PUT, payload_put, 3)                                                                 \
+	X(PAYLOAD_DELETE, payload_delete, 2)                                                           \
+	X(PAYLOAD_GET, payload_get, 2)                                                                 \
+	X(ERASE_COMMANDS, erase_commands, 12)                                                          \
+	X(ERASURE_LIST, erasure_list, 2)                                                               \
 	X(DUPLICATE_PUT, duplicate_put, 2)                                                             \
 	X(DUPLICATE_GET, duplicate_get, 2)                                                             \
 	X(DUPLICATE_SEEN_LIST, duplicate_seen_list, 3)                                                 \
@@ -346,6 +351,7 @@ enum ibid_code pg_put_command(struct tx *tx, const struct command_row *row,
 enum ibid_code pg_put_body(struct pg_tx *tx, const struct command_row *row, struct ibid_err *err);
 enum ibid_code pg_put_exception(struct tx *tx, const struct exception_row *row,
                                 struct ibid_err *err);
+enum ibid_code pg_put_payload(struct tx *tx, const struct payload_row *row, struct ibid_err *err);
 enum ibid_code pg_put_duplicates(struct store *, const struct duplicate_row *, size_t count,
                                  const struct duplicate_seen_row *, size_t seen_count,
                                  struct ibid_err *);
@@ -361,6 +367,11 @@ enum ibid_code pg_retain_commands(struct store *, struct arena *, const struct r
                                   struct ibid_err *);
 enum ibid_code pg_retain_history(struct store *, const struct retention *,
                                  struct retention_count *ret, bool *ret_more, struct ibid_err *);
+/* erase.c */
+enum ibid_code pg_erase_commands(struct store *, const struct erasure *, struct erasure_progress *,
+                                 struct ibid_err *);
+enum ibid_code pg_list_erasures(struct store *, struct arena *, const char *tenant, size_t limit,
+                                struct erasure_row **ret, size_t *ret_count, struct ibid_err *);
 enum ibid_code pg_put_evidence(struct store *store, const struct evidence_row *evidence,
                                struct ibid_err *err);
 
@@ -407,6 +418,9 @@ enum ibid_code pg_list_evidence(struct store *store, struct arena *arena, const 
 enum ibid_code pg_get_exception(struct store *store, struct arena *arena, const char *tenant,
                                 const struct uuid *id, struct exception_row *ret,
                                 struct ibid_err *err);
+enum ibid_code pg_get_payload(struct store *store, struct arena *arena, const char *tenant,
+                              const struct uuid *command_id, struct payload_row *ret,
+                              struct ibid_err *err);
 enum ibid_code pg_list_exceptions(struct store *store, struct arena *arena,
                                   const struct exception_filter *filter, struct exception_row **ret,
                                   size_t *ret_count, struct ibid_err *err);

@@ -154,6 +154,13 @@ enum ibid_code pg_put_command(struct tx *base, const struct command_row *row,
 	return code;
 }
 
+enum ibid_code pg_put_payload(struct tx *base, const struct payload_row *row, struct ibid_err *err)
+{
+	struct pg_tx *tx = pg_tx_of(base);
+	const char *values[] = {row->tenant, pg_uuid(&tx->arena, &row->command_id), row->text};
+	return queue(tx, row->text ? STATEMENT_PAYLOAD_PUT : STATEMENT_PAYLOAD_DELETE, values, err);
+}
+
 enum ibid_code pg_put_exception(struct tx *base, const struct exception_row *row,
                                 struct ibid_err *err)
 {

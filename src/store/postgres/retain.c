@@ -19,6 +19,7 @@ static void read_step(struct arena *arena, const PGresult *result, struct retent
 	ret->answers += pg_cell_int(result, 0, 4);
 	ret->evidence += pg_cell_int(result, 0, 5);
 	ret->duplicates += pg_cell_int(result, 0, 6);
+	ret->payloads += pg_cell_int(result, 0, 7);
 }
 
 enum ibid_code pg_retain_commands(struct store *base, struct arena *arena,

@@ -52,3 +52,11 @@ enum ibid_code lite_checkpoint(struct lite_store *store, struct ibid_err *err)
 	pthread_mutex_unlock(&store->checkpoint_lock);
 	return code;
 }
+
+void lite_checkpoint_truncate(struct lite_store *store)
+{
+	pthread_mutex_lock(&store->checkpoint_lock);
+	(void)sqlite3_wal_checkpoint_v2(store->checkpointer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
+	                                NULL);
+	pthread_mutex_unlock(&store->checkpoint_lock);
+}

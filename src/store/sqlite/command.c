@@ -269,6 +269,16 @@ static enum ibid_code delete_body(struct lite_conn *conn, const struct command_r
 	return code;
 }
 
+/* Of a command that gave way to another; one that is run again keeps its own. */
+static enum ibid_code forget_payload(struct lite_conn *conn, const struct command_row *row,
+                                     const struct command_row *previous, struct ibid_err *err)
+{
+	if (memcmp(&previous->id, &row->id, sizeof row->id) == 0)
+		return IBID_OK;
+	struct payload_row payload = {.tenant = row->identity.tenant, .command_id = previous->id};
+	return lite_keep_payload(conn, &payload, err);
+}
+
 enum ibid_code lite_put_command(struct tx *base, const struct command_row *row,
                                 const struct command_row *previous, struct ibid_err *err)
 {
@@ -281,6 +291,8 @@ enum ibid_code lite_put_command(struct tx *base, const struct command_row *row,
 	                : insert(tx->conn, row, now_us, err);
 	if (!code && previous)
 		code = delete_body(tx->conn, previous, err);
+	if (!code && previous)
+		code = forget_payload(tx->conn, row, previous, err);
 	if (!code && row->body)
 		code = put_body(tx->conn, row, err);
 	return lite_tx_failed(tx, code, err);

@@ -136,6 +136,9 @@ void lite_checkpoint_when_due(struct lite_store *store);
 /* Move all of it now, so that what is in the WAL is in the file and on disk. */
 IBID_CHECK enum ibid_code lite_checkpoint(struct lite_store *store, struct ibid_err *err);
 
+/* The same, and leave nothing in the WAL's file, as far as readers let go of it. */
+void lite_checkpoint_truncate(struct lite_store *store);
+
 /* ---- Verbs, by concept ---------------------------------------------------------------------- */
 
 /* schema.c */
@@ -233,6 +236,15 @@ enum ibid_code lite_list_exceptions(struct store *, struct arena *, const struct
                                     struct exception_row **ret, size_t *ret_count,
                                     struct ibid_err *);
 
+/* payload.c */
+enum ibid_code lite_put_payload(struct tx *, const struct payload_row *, struct ibid_err *);
+enum ibid_code lite_get_payload(struct store *, struct arena *, const char *tenant,
+                                const struct uuid *command_id, struct payload_row *ret,
+                                struct ibid_err *);
+/* On the given connection; text NULL removes it. */
+IBID_CHECK enum ibid_code lite_keep_payload(struct lite_conn *conn, const struct payload_row *row,
+                                            struct ibid_err *err);
+
 /* duplicate.c */
 enum ibid_code lite_put_duplicates(struct store *, const struct duplicate_row *, size_t count,
                                    const struct duplicate_seen_row *, size_t seen_count,
@@ -251,6 +263,12 @@ enum ibid_code lite_retain_commands(struct store *, struct arena *, const struct
                                     struct ibid_err *);
 enum ibid_code lite_retain_history(struct store *, const struct retention *,
                                    struct retention_count *ret, bool *ret_more, struct ibid_err *);
+
+/* erase.c */
+enum ibid_code lite_erase_commands(struct store *, const struct erasure *,
+                                   struct erasure_progress *, struct ibid_err *);
+enum ibid_code lite_list_erasures(struct store *, struct arena *, const char *tenant, size_t limit,
+                                  struct erasure_row **ret, size_t *ret_count, struct ibid_err *);
 
 /* reference.c */
 enum ibid_code lite_list_references(struct store *, struct arena *, const struct reference_filter *,

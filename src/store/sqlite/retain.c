@@ -97,6 +97,7 @@ static enum ibid_code remove_window(struct lite_conn *conn, const struct window 
 	    {LITE_retain_duplicate, true, &ret->duplicates},
 	    {LITE_retain_evidence, true, &ret->evidence},
 	    {LITE_retain_answer, false, &ret->answers},
+	    {LITE_retain_payload, false, &ret->payloads},
 	    {LITE_retain_command, true, &ret->commands},
 	    {LITE_retain_audit, true, &ret->audit},
 	    {LITE_retain_text, false, &texts},

@@ -18,6 +18,11 @@
 	X(command_list_all) X(command_list_stale) X(command_put) X(command_replace) \
 	X(commit) X(contract_get) X(contract_put) X(decimal_column) X(doctor_missing) \
 	X(duplicate_get) X(duplicate_put) X(duplicate_seen_list) X(duplicate_seen_put) \
+	X(erase_answer) X(erase_audit_names) X(erase_close) X(erase_command_names) \
+	X(erase_count) X(erase_event) X(erase_evidence) X(erase_evidence_merge) \
+	X(erase_exception) X(erase_left) X(erase_payload) X(erase_reason) X(erase_seen) \
+	X(erase_select) X(erase_text) X(erase_window) X(erasure_finish) X(erasure_list) \
+	X(erasure_put) \
 	X(event_key_put) X(event_list) X(event_list_by_command) X(event_put) \
 	X(evidence_list) X(evidence_put) X(exception_get) X(exception_list) \
 	X(exception_list_open) X(exception_put) X(fence_put) X(foreign_keys_get) \
@@ -25,13 +30,15 @@
 	X(index_describe) X(journal_group_by_source) X(journal_group_count) \
 	X(journal_group_put) X(journal_line_list) X(journal_line_put) X(journal_mode_get) \
 	X(lease_renew) X(machine_history_put) X(machine_move_clear) X(machine_move_get) \
-	X(machine_move_put) X(machine_state_get) X(machine_state_put) X(query_only_set) \
+	X(machine_move_put) X(machine_state_get) X(machine_state_put) \
+	X(payload_delete) X(payload_get) X(payload_put) X(query_only_set) \
 	X(quick_check) X(reference_by_external) X(reference_by_resource) X(reference_put) \
 	X(retain_answer) X(retain_audit) X(retain_command) X(retain_duplicate) \
-	X(retain_event) X(retain_evidence) X(retain_seen) X(retain_tenant) X(retain_text) \
+	X(retain_event) X(retain_evidence) X(retain_payload) X(retain_seen) X(retain_tenant) X(retain_text) \
 	X(retain_tombstone) X(retain_window) X(retention_close) X(retention_open) \
 	X(rollback) X(schema_exists) \
-	X(schema_file_get) X(schema_file_put) X(schema_put) X(schema_version) X(synchronous_get) \
+	X(schema_file_get) X(schema_file_put) X(schema_put) X(schema_version) \
+	X(secure_delete_get) X(secure_delete_off) X(secure_delete_on) X(synchronous_get) \
 	X(synchronous_set) X(unique_by_columns) X(wal_set)
 /* clang-format on */
 

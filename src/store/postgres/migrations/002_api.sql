@@ -11,6 +11,7 @@
 --
 -- More error states:
 --   IB010 bad input, as the sentence says    IB011 begun and not finished, or not begun here
+--   IB012 the payload must be encrypted
 
 -- ---- Who may use which tenant -------------------------------------------------------------------
 
@@ -222,6 +223,10 @@ begin
 	if contract -> 'staged' is not null then
 		raise exception 'operation % is staged: it is run by a program that calls ibid_stage',
 			command_begin.operation using errcode = 'IB010';
+	elsif ibid.needs_key(contract) then
+		raise exception 'the payload of operation % is encrypted, and the key is not in the database',
+			command_begin.operation using errcode = 'IB012',
+			hint = 'submit it through libibid or the ibid binary, which read the key file';
 	end if;
 	if contract ->> 'strategy' in ('natural', 'set-once', 'version', 'commutative') then
 		raise exception 'operation % has the strategy %: it is enforced around its handler, by ibid submit or '
@@ -311,8 +316,12 @@ begin
 		raise exception 'the key was used at the same time' using errcode = 'serialization_failure',
 			hint = 'retry the transaction';
 	end if;
-	if seen.id <> command_id then -- it takes its body with it
-		delete from ibid.answer as a where a.tenant = command_begin.tenant and a.command_id = seen.id;
+	if command_id <> seen.id then
+		perform ibid.forget_answers(command_begin.tenant, seen.id);
+	end if;
+	if contract -> 'payload' is not null or seen.contract_version <> (contract ->> 'version')::int then
+		perform ibid.keep_payload(command_begin.tenant, command_id, contract, command_begin.payload,
+			seen.id is not null);
 	end if;
 
 	insert into ibid.open_command (xid, command_id, tenant, operation, scope, key, contract_version,

@@ -7,9 +7,14 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
 	delete from ibid.answer as a
 	where a.tenant = of_tenant and a.command_id = of_command
 		and not exists (select from ibid.command as c
+			where c.tenant collate "POSIX" = of_tenant and c.id = of_command);
+	delete from ibid.payload as p
+	where p.tenant = of_tenant and p.command_id = of_command
+		and not exists (select from ibid.command as c
 			where c.tenant collate "POSIX" = of_tenant and c.id = of_command)
 $$;
-comment on function ibid.forget_answers(text, uuid) is 'deletes the bodies of a command that is no more';
+comment on function ibid.forget_answers(text, uuid) is
+	'deletes the bodies and the payload of a command that is no more';
 
 -- Written in batches, beside the commands: a duplicate itself writes nothing.
 create table ibid.duplicate (
@@ -40,12 +45,12 @@ comment on table ibid.duplicate_seen is
 -- ---- Retention ----------------------------------------------------------------------------------
 
 -- One step over the commands of one tenant that are older than `before`, in the order of their ids. Rows
--- whose key has expired lose body and text; what is left still answers a late duplicate. Rows whose audit
+-- whose key has expired lose body, payload and text; what is left still answers a late duplicate. Rows whose audit
 -- period is over, too, are deleted with all evidence. What has no outcome is never touched. A row that
 -- somebody holds is left to the next run.
 create function ibid.retain_commands(inout at_tenant text, inout at_id uuid, before uuid, now timestamptz,
 	audit_us jsonb, batch int, out emptied bigint, out deleted bigint, out answers bigint,
-	out evidence bigint, out duplicates bigint)
+	out evidence bigint, out duplicates bigint, out payloads bigint)
 language plpgsql as $$
 declare
 	upto uuid;
@@ -53,7 +58,7 @@ declare
 	old uuid[];
 	removed bigint;
 begin
-	emptied := 0; deleted := 0; answers := 0; evidence := 0; duplicates := 0;
+	emptied := 0; deleted := 0; answers := 0; evidence := 0; duplicates := 0; payloads := 0;
 	select w.id into upto from (
 		select c.id from ibid.command as c
 		where c.tenant collate "POSIX" = at_tenant and c.id > at_id and c.id < before
@@ -76,10 +81,13 @@ begin
 			and c.state in ('COMPLETED', 'REJECTED', 'FAILED') and c.expires_at <= now
 			and c.id <> all (gone)
 			and (c.text is not null or exists (select from ibid.answer as a
-				where a.tenant = c.tenant and a.command_id = c.id))
+				where a.tenant = c.tenant and a.command_id = c.id) or exists (select from ibid.payload as p
+				where p.tenant = c.tenant and p.command_id = c.id))
 		for update skip locked);
 	delete from ibid.answer as a where a.tenant = at_tenant and a.command_id = any (gone || old);
 	get diagnostics answers = row_count;
+	delete from ibid.payload as p where p.tenant = at_tenant and p.command_id = any (gone || old);
+	get diagnostics payloads = row_count;
 	update ibid.command as c set text = null
 	where c.tenant collate "POSIX" = at_tenant and c.id = any (old) and c.text is not null;
 	emptied := cardinality(old);
@@ -119,7 +127,7 @@ begin
 	perform pg_advisory_xact_lock(hashtextextended('ibid.make_partitions', 0));
 	for i in 0 .. months loop
 		month := (date_trunc('month', at at time zone 'UTC') + i * interval '1 month') at time zone 'UTC';
-		for part in select unnest(array['answer', 'event', 'audit']) loop
+		for part in select unnest(array['answer', 'payload', 'event', 'audit']) loop
 			continue when to_regclass(format('ibid.%s_%s', part, to_char(month at time zone 'UTC', 'YYYYMM')))
 				is not null;
 			if i = 0 then
@@ -131,7 +139,7 @@ begin
 					part || '_' || to_char(month at time zone 'UTC', 'YYYYMM'), part, ibid.first_id(month),
 					ibid.first_id((month at time zone 'UTC' + interval '1 month') at time zone 'UTC'));
 				-- Unlike those for rows, triggers for statements are not inherited.
-				if part <> 'answer' then
+				if part in ('event', 'audit') then
 					execute format('create trigger %I before truncate on ibid.%I
 						for each statement execute function ibid.refuse_edit()', part || '_is_never_emptied',
 						part || '_' || to_char(month at time zone 'UTC', 'YYYYMM'));
@@ -147,7 +155,7 @@ end $$;
 comment on function ibid.make_partitions(int, timestamptz) is 'makes the partitions of this month and the next';
 
 -- Drops one partition that nobody needs, or only counts all of them: audit entries after the audit period,
--- events that were to go, answers that are all deleted. A month is dropped as a whole or not at all.
+-- events that were to go, answers and payloads that are all deleted. A month is dropped as a whole or not at all.
 create function ibid.drop_partition(now timestamptz, audit_us bigint, events_before timestamptz,
 	only_count boolean)
 returns table (kind text, removed bigint) language plpgsql set lock_timeout = '3s' as $$
@@ -162,7 +170,7 @@ begin
 		from pg_inherits as i
 		join pg_class as c on c.oid = i.inhrelid
 		join pg_class as p on p.oid = i.inhparent
-		where p.relnamespace = 'ibid'::regnamespace and p.relname in ('answer', 'event', 'audit')
+		where p.relnamespace = 'ibid'::regnamespace and p.relname in ('answer', 'payload', 'event', 'audit')
 			and c.relname ~ '_[0-9]{6}$'
 		order by c.relname
 	loop

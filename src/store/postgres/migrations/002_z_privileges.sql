@@ -3,6 +3,7 @@
 --   ibid_app       SQL callers: the functions of the API, and reading rows of their own tenants
 --   ibid_service   libibid and the ibid binary: every tenant
 --   ibid_operator  people: reading every tenant
+--   ibid_eraser    people who answer requests to be forgotten: reading every tenant, and erasing
 --   ibid_migrator  set-up, contracts, tenants of roles
 --
 -- Rows are guarded by policies on the tenant, except from the owner of the tables. Partitions are read through
@@ -15,6 +16,15 @@ do $$ begin
 exception
 	when duplicate_object or unique_violation then null;
 	when insufficient_privilege then raise notice 'no right to create role ibid_service: skipped';
+end $$;
+
+do $$ begin
+	if to_regrole('ibid_eraser') is null then
+		create role ibid_eraser nologin;
+	end if;
+exception
+	when duplicate_object or unique_violation then null;
+	when insufficient_privilege then raise notice 'no right to create role ibid_eraser: skipped';
 end $$;
 
 -- In schema 1 ibid_app was what libibid ran as: its members at this time go on as they were.
@@ -43,6 +53,7 @@ do $$ declare
 	app constant boolean := to_regrole('ibid_app') is not null;
 	service constant boolean := to_regrole('ibid_service') is not null;
 	operator constant boolean := to_regrole('ibid_operator') is not null;
+	eraser constant boolean := to_regrole('ibid_eraser') is not null;
 	root record;
 begin
 	if app then
@@ -71,6 +82,12 @@ begin
 	if operator then
 		grant select on all tables in schema ibid to ibid_operator;
 	end if;
+	if eraser then
+		grant usage on schema ibid to ibid_eraser;
+		grant select on all tables in schema ibid to ibid_eraser;
+		grant execute on function ibid.erase_commands(uuid, text, uuid, uuid, text, text, text, int, text, text,
+			text, timestamptz) to ibid_eraser;
+	end if;
 	for root in
 		select c.oid::regclass as name, c.relname from pg_class as c
 		join pg_attribute as a on a.attrelid = c.oid and a.attname = 'tenant' and not a.attisdropped
@@ -86,17 +103,26 @@ begin
 		if operator then
 			execute format('create policy operators on %s for select to ibid_operator using (true)', root.name);
 		end if;
+		if eraser then
+			execute format('create policy erasers on %s for select to ibid_eraser using (true)', root.name);
+		end if;
 		if service then
 			execute format('grant insert on %s to ibid_service', root.name);
 			execute format('create policy services on %s to ibid_service using (true) with check (true)',
 				root.name);
 		end if;
 	end loop;
+	if service then -- who runs commands does not forget them
+		revoke insert on ibid.erasure from ibid_service;
+		revoke execute on function ibid.erase_commands(uuid, text, uuid, uuid, text, text, text, int, text, text,
+			text, timestamptz) from ibid_service;
+	end if;
 	if service then -- never an identity; what is evidence is never edited (I3)
 		grant update (id, state, scheme, contract_version, fingerprint, linked, status, resource_type,
 			resource_id, reason, text, audit_id, attempts, client, actor, created_at, finished_at, expires_at,
 			lease_token, lease_until) on ibid.command to ibid_service;
 		grant update (version) on ibid.aggregate to ibid_service;
+		grant update (payload), delete on ibid.payload to ibid_service;
 		grant update (last_at, count) on ibid.evidence to ibid_service;
 		grant update (first_at, last_at, count, unlisted) on ibid.duplicate to ibid_service;
 		grant update (state, version, attributes, command_id, at) on ibid.machine_state to ibid_service;
@@ -104,6 +130,9 @@ begin
 	if to_regrole('ibid_migrator') is not null then
 		grant execute on all functions in schema ibid to ibid_migrator;
 		grant select, insert on all tables in schema ibid to ibid_migrator;
+		revoke insert on ibid.erasure from ibid_migrator;
+		revoke execute on function ibid.erase_commands(uuid, text, uuid, uuid, text, text, text, int, text, text,
+			text, timestamptz) from ibid_migrator;
 		grant delete on ibid.tenant_role, ibid.machine_move to ibid_migrator;
 		for root in select c.oid::regclass as name from pg_class as c
 			where c.relnamespace = 'ibid'::regnamespace and c.relrowsecurity loop

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* keep.c -- what is kept of a payload with its command, and how it is read again.
+ *
+ * Most contracts keep nothing, and then nothing is done here. What is kept is written by the
+ * statement after the row's, in its transaction (I1): also a command that was rejected, failed or
+ * is only staged can be looked into. */
+#include "ledger/keep.h"
+
+#include "contract/classes.h"
+#include "ledger/submission.h"
+
+#include <string.h>
+
+enum { KEPT_BYTES_MAX = 128 << 20 };
+
+enum ibid_code keep_check_keys(const struct contracts *contracts, const struct keyring *keys,
+                               struct ibid_err *err)
+{
+	for (size_t i = 0; !keys && i < contracts_count(contracts); i++) {
+		const struct contract *contract = contracts_at(contracts, i);
+		if (classes_encrypt(contract))
+			return err_set(err, IBID_CONTRACT,
+			               "%s/%s: payloads of %s are kept encrypted, and no key file was given "
+			               "(--key-file, IBID_KEY_FILE or the option key_file)",
+			               contracts_dir(contracts), contract->file, contract->name);
+	}
+	return IBID_OK;
+}
+
+/* What sealing and opening need to know beside the text. */
+struct box {
+	const struct keyring *keys;
+	struct env *env;
+	struct seal_place place;
+};
+
+static enum ibid_code seal(void *user, const char *pointer, const char *text, size_t size,
+                           struct str *out, struct ibid_err *err)
+{
+	struct box *box = user;
+	if (!box->keys) /* a contract that came after keep_check_keys: from the store */
+		return err_set(err, IBID_CONTRACT, "the payload is kept encrypted, and there is no key");
+	box->place.pointer = pointer;
+	return keyring_seal(box->keys, box->env, &box->place, text, size, out, err);
+}
+
+static enum ibid_code open_sealed(void *user, const char *pointer, const char *text, size_t size,
+                                  struct str *out, struct ibid_err *err)
+{
+	struct box *box = user;
+	box->place.pointer = pointer;
+	return keyring_open(box->keys, &box->place, text, size, out, err);
+}
+
+static enum ibid_code put_payload(struct submission *sub, struct tx *tx,
+                                  const struct command_row *row, struct ibid_err *err)
+{
+	struct payload_row payload = {.tenant = row->identity.tenant, .command_id = row->id};
+	struct box box = {sub->ledger->keys, sub->ledger->env, {payload.tenant, row->id, ""}};
+	enum ibid_code code = IBID_OK;
+	if (sub->contract->payload != CLASS_OMIT)
+		code = payload_keep(&sub->attempt, sub->contract, sub->payload, seal, &box, &payload.text,
+		                    &payload.size, err);
+	return code ? code : tx->store->ops->put_payload(tx, &payload, err);
+}
+
+/* Whoever ends a staged command finds its payload kept: by the row that staged it. */
+static bool writes_payload(const struct submission *sub, const struct command_row *previous)
+{
+	if (!sub->payload || sub->errand == ERRAND_TAKE || sub->errand == ERRAND_FINISH)
+		return false;
+	/* What another version kept of an earlier run must not stay beside this one. */
+	return sub->contract->payload != CLASS_OMIT ||
+	       (previous && previous->contract_version != sub->contract->version);
+}
+
+enum ibid_code keep_row(struct submission *sub, struct tx *tx, const struct command_row *row,
+                        const struct command_row *previous, struct ibid_err *err)
+{
+	enum ibid_code code = tx->store->ops->put_command(tx, row, previous, err);
+	return !code && writes_payload(sub, previous) ? put_payload(sub, tx, row, err) : code;
+}
+
+const char *keep_text(struct submission *sub, const char *text)
+{
+	return payload_scrub(&sub->arena, sub->contract, sub->payload, text);
+}
+
+/* ---- Reading -------------------------------------------------------------------------------- */
+
+static enum ibid_code open_kept(struct arena *arena, const struct contract *contract,
+                                const struct payload_row *payload, const struct keyring *keys,
+                                const char **ret, size_t *ret_size, struct ibid_err *err)
+{
+	struct json *kept = NULL;
+	struct box box = {keys, NULL, {payload->tenant, payload->command_id, ""}};
+	enum ibid_code code = json_read(arena, payload->text, payload->size, KEPT_BYTES_MAX, &kept,
+	                                err);
+	return code ? code : payload_open(arena, contract, kept, open_sealed, &box, ret, ret_size, err);
+}
+
+enum ibid_code keep_read(struct store *store, struct arena *arena, const struct command_row *row,
+                         const struct keyring *keys, const char **ret, size_t *ret_size,
+                         struct ibid_err *err)
+{
+	struct payload_row payload = {0};
+	struct contract_row kept;
+	struct contract *contract = NULL;
+	enum ibid_code code = store->ops->get_payload(store, arena, row->identity.tenant, &row->id,
+	                                              &payload, err);
+	if (!code && keys)
+		code = store->ops->get_contract(store, arena, "command", row->identity.operation,
+		                                row->contract_version, &kept, err);
+	if (code == IBID_NOT_FOUND && payload.text)
+		code = err_set(err, IBID_CONTRACT, "version %d of the contract of %s is not in the store",
+		               row->contract_version, row->identity.operation);
+	if (!code && keys)
+		code = contract_from_text(arena, kept.text, &contract, err);
+	if (!code && contract && classes_encrypt(contract))
+		return open_kept(arena, contract, &payload, keys, ret, ret_size, err);
+	if (!code) {
+		*ret = payload.text;
+		*ret_size = payload.size;
+	}
+	return code;
+}

@@ -1,0 +1,2 @@
+-- erase_close: no parameters
+delete from ibid_erasing

@@ -1,0 +1,2 @@
+-- secure_delete_off: one row, the new value.
+pragma secure_delete = off

@@ -1,0 +1,2 @@
+-- secure_delete_on: one row, the new value.
+pragma secure_delete = on

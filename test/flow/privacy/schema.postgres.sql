@@ -1,0 +1,1 @@
+create table told (id text not null);

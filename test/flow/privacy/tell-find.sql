@@ -1,0 +1,1 @@
+select 200 as status, null as body where :seen = 'never';
