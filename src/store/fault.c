@@ -482,7 +482,7 @@ static enum ibid_code fault_begin_adopted(struct tx *tx, struct arena *arena,
                                           struct ibid_err *err)
 {
 	struct fault *fault = fault_of(tx->store);
-	struct begun begun;
+	struct begun begun = {.verdict = VERDICT_RUN};
 	enum ibid_code code;
 	FAULTY(fault, code, err,
 	       fault->inner->ops->begin_adopted(inner_of(tx), arena, beginning, &begun, err));

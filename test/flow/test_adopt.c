@@ -1289,7 +1289,7 @@ static void an_interrupted_call_leaves_all_or_nothing(void **state)
 	(void)state;
 	struct own own = own_open();
 	int retries = 0;
-	for (int steps = 0; steps < 2000; steps += 3) {
+	for (int steps = 0; steps < 1400; steps += 5) {
 		int left = steps;
 		struct ibid_result *result = NULL;
 		struct ibid_err err;

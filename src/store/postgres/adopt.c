@@ -260,7 +260,7 @@ enum ibid_code pg_begin_adopted(struct tx *tx, struct arena *arena,
                                 struct ibid_err *err)
 {
 	struct pg_adopted *adopted = adopted_of(tx);
-	struct begun begun;
+	struct begun begun = {.verdict = VERDICT_RUN};
 	enum ibid_code code = run(adopted, STATEMENT_ADOPT_MARK, NULL, err);
 	if (!code)
 		code = settle(adopted, begin(adopted, arena, beginning, &begun, err), err);

@@ -232,7 +232,7 @@ enum ibid_code lite_begin_adopted(struct tx *base, struct arena *arena,
                                   struct ibid_err *err)
 {
 	struct visit visit;
-	struct begun begun;
+	struct begun begun = {.verdict = VERDICT_RUN};
 	visit_init(&visit, (struct lite_adopted *)base);
 	enum ibid_code code = mark(&visit, err);
 	if (!code)
