@@ -6,6 +6,7 @@
  * finished: a caller that forgets it loses its transaction, never the guarantee (I1). Whatever
  * fails here leaves the caller's transaction as it was. Nothing is run again: the transaction, and
  * with it every retry, is the caller's. */
+#include "ledger/keep.h"
 #include "ledger/submission.h"
 
 #include <stdlib.h>
@@ -43,6 +44,13 @@ static enum ibid_code plan_run(struct ibid_adopted *adopted, const struct comman
 	return IBID_OK;
 }
 
+/* And what is kept of its payload (I1). */
+static enum ibid_code plan_payload(struct ibid_adopted *adopted, const struct command_row *found,
+                                   struct plan *ret, struct ibid_err *err)
+{
+	return keep_payload(&adopted->sub, &ret->row, found, &ret->has_payload, &ret->payload, err);
+}
+
 static enum ibid_code plan(void *user, const struct command_row *found, struct plan *ret,
                            struct ibid_err *err)
 {
@@ -56,10 +64,12 @@ static enum ibid_code plan(void *user, const struct command_row *found, struct p
 		return code;
 	sub->anew = ret->verdict == VERDICT_RUN_ANEW;
 	if (ret->verdict == VERDICT_RUN || sub->anew)
-		return plan_run(adopted, found, ret, err);
+		code = plan_run(adopted, found, ret, err);
+	if (!code && (ret->verdict == VERDICT_RUN || sub->anew))
+		code = plan_payload(adopted, found, ret, err);
 	if (ret->verdict == VERDICT_CONFLICT)
 		ret->evidence = submission_evidence(sub, found, &adopted->fingerprint);
-	return IBID_OK;
+	return code;
 }
 
 static const char *given(const char *text)
@@ -147,7 +157,7 @@ static enum ibid_code tell(struct ibid_adopted *adopted, const struct begun *beg
 		struct command_row row = begun->row;
 		struct outcome invalid = {.status = row.status, .reason = row.reason, .text = row.text};
 		submission_refuse(sub, &row, FAILURE_VALIDATION, &invalid);
-		submission_tell_first(sub, &row, &invalid);
+		result_of_row(sub->result, &row);
 	} else {
 		submission_tell(sub, begun->verdict, &begun->row, &adopted->fingerprint);
 	}
@@ -223,7 +233,9 @@ static enum ibid_code finish(struct ibid_adopted *adopted, const struct finishin
 	sub->result = result_new();
 	if (!sub->result)
 		return err_set(err, IBID_NOMEM, "out of memory");
-	submission_tell_first(sub, ending->row, ending->outcome);
+	struct command_row told = ending->audit ? submission_whole_answer(ending->row, ending->outcome)
+	                                        : *ending->row;
+	result_of_row(sub->result, &told);
 	enum ibid_code code = sub->result->arena.failed
 	                          ? err_set(err, IBID_NOMEM, "out of memory")
 	                          : adopted->tx->store->ops->finish_adopted(adopted->tx, ending, err);
@@ -292,11 +304,15 @@ static enum ibid_code refuse(struct ibid_adopted *adopted, enum failure_class cl
                              struct ibid_err *err)
 {
 	struct command_row row = ending_row(adopted);
+	struct outcome kept = *outcome;
 	submission_refuse(&adopted->sub, &row, class, outcome);
+	kept.text = row.text;
+	if (class == FAILURE_SERVER)
+		submission_log(&adopted->sub, IBID_LOG_ERROR, "command.failed", row.text);
 	struct finishing ending = {
 	    .row = &row,
 	    .previous = &adopted->row,
-	    .outcome = outcome,
+	    .outcome = &kept,
 	    .by_failure = class == FAILURE_SERVER,
 	};
 	return finish(adopted, &ending, ret, err);

@@ -52,18 +52,6 @@ static enum ibid_code open_sealed(void *user, const char *pointer, const char *t
 	return keyring_open(box->keys, &box->place, text, size, out, err);
 }
 
-static enum ibid_code put_payload(struct submission *sub, struct tx *tx,
-                                  const struct command_row *row, struct ibid_err *err)
-{
-	struct payload_row payload = {.tenant = row->identity.tenant, .command_id = row->id};
-	struct box box = {sub->ledger->keys, sub->ledger->env, {payload.tenant, row->id, ""}};
-	enum ibid_code code = IBID_OK;
-	if (sub->contract->payload != CLASS_OMIT)
-		code = payload_keep(&sub->attempt, sub->contract, sub->payload, seal, &box, &payload.text,
-		                    &payload.size, err);
-	return code ? code : tx->store->ops->put_payload(tx, &payload, err);
-}
-
 /* Whoever ends a staged command finds its payload kept: by the row that staged it. */
 static bool writes_payload(const struct submission *sub, const struct command_row *previous)
 {
@@ -74,11 +62,31 @@ static bool writes_payload(const struct submission *sub, const struct command_ro
 	       (previous && previous->contract_version != sub->contract->version);
 }
 
+enum ibid_code keep_payload(struct submission *sub, const struct command_row *row,
+                            const struct command_row *previous, bool *ret_writes,
+                            struct payload_row *ret, struct ibid_err *err)
+{
+	struct payload_row payload = {.tenant = row->identity.tenant, .command_id = row->id};
+	struct box box = {sub->ledger->keys, sub->ledger->env, {payload.tenant, row->id, ""}};
+	enum ibid_code code = IBID_OK;
+	*ret_writes = writes_payload(sub, previous);
+	if (*ret_writes && sub->contract->payload != CLASS_OMIT)
+		code = payload_keep(&sub->attempt, sub->contract, sub->payload, seal, &box, &payload.text,
+		                    &payload.size, err);
+	if (!code)
+		*ret = payload;
+	return code;
+}
+
 enum ibid_code keep_row(struct submission *sub, struct tx *tx, const struct command_row *row,
                         const struct command_row *previous, struct ibid_err *err)
 {
+	struct payload_row payload;
+	bool writes = false;
 	enum ibid_code code = tx->store->ops->put_command(tx, row, previous, err);
-	return !code && writes_payload(sub, previous) ? put_payload(sub, tx, row, err) : code;
+	if (!code)
+		code = keep_payload(sub, row, previous, &writes, &payload, err);
+	return !code && writes ? tx->store->ops->put_payload(tx, &payload, err) : code;
 }
 
 const char *keep_text(struct submission *sub, const char *text)

@@ -13,6 +13,12 @@ struct submission;
 IBID_CHECK enum ibid_code keep_check_keys(const struct contracts *contracts,
                                           const struct keyring *keys, struct ibid_err *err);
 
+/* What is to be kept of the payload with this row. `*ret_writes` false: nothing is to be written.
+ */
+IBID_CHECK enum ibid_code keep_payload(struct submission *sub, const struct command_row *row,
+                                       const struct command_row *previous, bool *ret_writes,
+                                       struct payload_row *ret, struct ibid_err *err);
+
 /* Write the command's row, and with it what the contract keeps of the payload (I1). Codes of
  * put_command. */
 IBID_CHECK enum ibid_code keep_row(struct submission *sub, struct tx *tx,

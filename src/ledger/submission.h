@@ -65,7 +65,7 @@ struct submission {
 void submission_init(struct submission *sub, struct ledger *ledger);
 void submission_release(struct submission *sub);
 
-/* From what the caller sent to an identity and a fingerprint. Touches no store. */
+/* prepare.c: from what the caller sent to an identity and a fingerprint. Touches no store. */
 IBID_CHECK enum ibid_code submission_prepare(struct submission *sub,
                                              const struct ibid_command *command,
                                              struct ibid_err *err);
@@ -89,7 +89,7 @@ IBID_CHECK enum ibid_code submission_view(struct submission *sub, struct ibid_wo
 enum ibid_code submission_run_script(struct ibid_work *work, const struct script *script,
                                      struct ibid_err *err);
 
-/* ---- The same judgement and the same rows, for a transaction of the caller's ---------------- */
+/* ---- Judging and telling: judge.c ----------------------------------------------------------- */
 
 /* What the row that is there means for this command. `*ret_fingerprint`: the command's, under the
  * row's contract version. */
@@ -105,6 +105,24 @@ struct evidence_row submission_evidence(const struct submission *sub, const stru
 void submission_tell(struct submission *sub, enum verdict verdict, const struct command_row *row,
                      const struct sha256 *fingerprint);
 
+/* Its parts: the outcome on the row; and the duplicate, beside the caller's path (B18). */
+void submission_tell_replay(struct submission *sub, const struct command_row *row);
+void submission_note(struct submission *sub, const struct command_row *row,
+                     const struct sha256 *fingerprint);
+
+/* A line about this command, with its ids and the hash of its key. */
+void submission_log(const struct submission *sub, enum ibid_log_level level, const char *event,
+                    const char *text);
+
+/* ---- Rows: rows.c --------------------------------------------------------------------------- */
+
+/* The command that an attempt belongs to: the one on the row, where that goes on. */
+const struct command_row *submission_continued(const struct submission *sub,
+                                               const struct command_row *previous);
+
+/* Whoever holds the lease of a command goes on with the run that began it. */
+bool submission_holds_lease(const struct submission *sub);
+
 /* The row of a run that begins now; with `sub->anew`, of a new command in the place of `previous`.
  */
 struct command_row submission_row(struct submission *sub, const struct command_row *previous);
@@ -114,12 +132,12 @@ struct audit_row submission_complete(const struct submission *sub, struct comman
                                      const struct outcome *outcome, bool linked);
 
 /* Make it the row of a refusal, as the contract says of the class. */
-void submission_refuse(const struct submission *sub, struct command_row *row,
-                       enum failure_class class, const struct outcome *outcome);
+void submission_refuse(struct submission *sub, struct command_row *row, enum failure_class class,
+                       const struct outcome *outcome);
 
-/* What the first caller hears of a row: the whole answer. */
-void submission_tell_first(struct submission *sub, const struct command_row *row,
-                           const struct outcome *outcome);
+/* What the first caller hears of a success: the whole answer, whatever the contract keeps of it. */
+struct command_row submission_whole_answer(const struct command_row *row,
+                                           const struct outcome *outcome);
 
 /* `code` of a callback, or IBID_MISUSE when it ended the transaction: what it did may be there. */
 enum ibid_code submission_check_undo(struct ibid_work *work, enum ibid_code code,

@@ -10,7 +10,6 @@
  * (I1) one commit for row, change, events and audit entry; or for an UNKNOWN row and its exception.
  * (I2) the primary key arbitrates.   (I7) a commit without an answer is unknown until the store
  * says.   (I10) no answer before it. */
-#include "base/canon.h"
 #include "base/instant.h"
 #include "ledger/decide.h"
 #include "ledger/duplicates.h"
@@ -27,13 +26,9 @@
 #include <string.h>
 
 enum {
-	PAYLOAD_BYTES_MAX = 4 << 20,
 	MISSES_MAX = 3,
 	LOOK_PAUSE_US = 20000,
-	CANONICAL_GROWTH = 6, /* 1e20 is four bytes and 21 in canonical form */
 };
-_Static_assert((int)PAYLOAD_BYTES_MAX <= (int)JSON_BYTES_MAX,
-               "an accepted payload must be readable");
 
 /* Deadlocks and serialization failures: short pauses, then "try later". Never an outcome (B07). */
 static const struct retry_policy inner_policy = {
@@ -42,189 +37,7 @@ static const struct retry_policy inner_policy = {
 /* How an attempt ended, beside errors. */
 enum step { STEP_DONE, STEP_AGAIN, STEP_COLLIDED };
 
-/* ---- Preparing ------------------------------------------------------------------------------ */
-
-static struct ibid_command command_of(const struct ibid_command *command)
-{
-	struct ibid_command copy = {0};
-	memcpy(&copy, command, command->size < sizeof copy ? command->size : sizeof copy);
-	return copy;
-}
-
-static enum ibid_code optional_name(struct submission *sub, const char *what, const char *given,
-                                    const char **ret, struct ibid_err *err)
-{
-	*ret = "";
-	if (!given || !*given)
-		return IBID_OK;
-	enum ibid_code code = name_check(what, given, err);
-	if (!code)
-		*ret = arena_strdup(&sub->arena, given);
-	return code;
-}
-
-static enum ibid_code read_names(struct submission *sub, const struct ibid_command *command,
-                                 struct ibid_err *err)
-{
-	enum ibid_code code = name_check("tenant", command->tenant ? command->tenant : "", err);
-	if (code)
-		return code;
-	sub->sender.tenant = arena_strdup(&sub->arena, command->tenant);
-	code = optional_name(sub, "client", command->client, &sub->sender.client, err);
-	if (!code)
-		code = optional_name(sub, "actor", command->actor, &sub->sender.actor, err);
-	if (!code)
-		code = optional_name(sub, "resource", command->resource, &sub->sender.resource, err);
-	if (!code)
-		code = optional_name(sub, "correlation id", command->correlation_id, &sub->correlation_id,
-		                     err);
-	if (!code)
-		code = optional_name(sub, "causation id", command->causation_id, &sub->causation_id, err);
-	return code;
-}
-
-static enum ibid_code read_payload(struct submission *sub, const struct ibid_command *command,
-                                   struct ibid_err *err)
-{
-	if (!command->payload)
-		return err_set(err, IBID_INVALID, "the command has no payload");
-	size_t size = command->payload_size ? command->payload_size : strlen(command->payload);
-	enum ibid_code code = json_read(&sub->arena, command->payload, size, PAYLOAD_BYTES_MAX,
-	                                &sub->payload, err);
-	if (code) {
-		err_prefix(err, "payload");
-		return code;
-	}
-	struct str text = STR_INIT(CANONICAL_GROWTH * (size_t)PAYLOAD_BYTES_MAX);
-	canon_write(&text, sub->payload);
-	sub->canonical = text.failed ? NULL : arena_strndup(&sub->arena, text.data, text.size);
-	str_release(&text);
-	return sub->canonical ? IBID_OK : err_set(err, IBID_NOMEM, "out of memory");
-}
-
-enum ibid_code submission_prepare(struct submission *sub, const struct ibid_command *given,
-                                  struct ibid_err *err)
-{
-	struct ibid_command command = command_of(given);
-	const char *name = command.operation ? command.operation : "";
-	sub->operation = ledger_operation(sub->ledger, name);
-	if (!sub->operation)
-		return err_set(err, IBID_NOT_FOUND, "no contract for operation \"%.100s\" in %s", name,
-		               contracts_dir(sub->ledger->contracts));
-	sub->contract = sub->operation->contract;
-	sub->script = sub->operation->script;
-	sub->handler = sub->operation->handler;
-	sub->user = sub->operation->user;
-	if (!sub->script && !sub->handler && !sub->contract->staged.lease_us &&
-	    sub->errand != ERRAND_ADOPT)
-		return err_set(
-		    err, IBID_MISUSE,
-		    "operation %s has `handler: callback` and no callback: call ibid_handle first", name);
-	enum ibid_code code = read_names(sub, &command, err);
-	if (!code)
-		code = read_payload(sub, &command, err);
-	if (code)
-		return code;
-	sub->identity.tenant = sub->sender.tenant;
-	sub->identity.operation = sub->contract->name;
-	code = scope_of(&sub->arena, sub->contract, &sub->sender, &sub->identity.scope, err);
-	if (!code)
-		code = key_of(&sub->arena, sub->contract, sub->sender.tenant, command.key, sub->payload,
-		              &sub->identity.key, err);
-	if (!code)
-		code = fingerprint_of(&sub->arena, sub->contract, &sub->sender, sub->payload,
-		                      &sub->fingerprint, err);
-	if (!code && sub->arena.failed)
-		code = err_set(err, IBID_NOMEM, "out of memory");
-	return code;
-}
-
-/* ---- Telling -------------------------------------------------------------------------------- */
-
-static void log_decision(const struct submission *sub, enum ibid_log_level level, const char *event,
-                         const char *text)
-{
-	struct sha256 hash = sha256(sub->identity.key, strlen(sub->identity.key));
-	char hex[SHA256_TEXT_SIZE], id[UUID_TEXT_SIZE];
-	sha256_write(&hash, hex);
-	uuid_write(sub->id, id);
-	LOG(&sub->ledger->log, level, event, {"tenant", log_text(sub->identity.tenant)},
-	    {"operation", log_text(sub->identity.operation)}, {"keyHash", log_text(hex)},
-	    {"commandId", log_text(id)}, {"correlationId", log_text(sub->correlation_id)},
-	    {"text", log_text(text)});
-}
-
-/* Evidence is kept before the caller is told (B04). */
-static enum ibid_code tell_conflict(struct submission *sub, const struct command_row *row,
-                                    const struct sha256 *fingerprint, struct ibid_err *err)
-{
-	struct store *store = sub->ledger->store;
-	struct evidence_row evidence = submission_evidence(sub, row, fingerprint);
-	enum ibid_code code = store->ops->put_evidence(store, &evidence, err);
-	if (code)
-		return err_prefix(err,
-		                  "the key was used for another payload, but the evidence can't be kept");
-	result_conflict(sub->result, row, sub->now_us - row->created_us);
-	log_decision(sub, IBID_LOG_WARN, "command.conflict", "key reused with another payload");
-	return IBID_OK;
-}
-
-static void tell_replay(struct submission *sub, const struct command_row *row)
-{
-	result_of_row(sub->result, row);
-	sub->result->replayed = true;
-	sub->result->age_us = sub->now_us - row->created_us;
-}
-
-/* Beside the caller's path (B18). */
-static void note_duplicate(struct submission *sub, const struct command_row *row,
-                           const struct sha256 *fingerprint)
-{
-	struct duplicate_seen_row seen = {
-	    .tenant = row->identity.tenant,
-	    .command_id = row->id,
-	    .at_us = sub->now_us,
-	    .client = sub->sender.client,
-	    .actor = sub->sender.actor,
-	    .decision = ibid_decision_name(sub->result->decision),
-	    .fingerprint = *fingerprint,
-	};
-	duplicates_note(sub->ledger->duplicates, &seen,
-	                sub->contract->duplicates.evidence == EVIDENCE_EACH);
-}
-
-/* Does the payload mean the same as the one on the row, under the row's contract version? */
-static enum ibid_code same_payload(struct submission *sub, const struct command_row *row, bool *ret,
-                                   struct sha256 *ret_fingerprint, struct ibid_err *err)
-{
-	const struct contract *contract = NULL;
-	enum ibid_code code = IBID_OK;
-	*ret_fingerprint = sub->fingerprint;
-	if (row->scheme != FINGERPRINT_SCHEME)
-		return err_set(
-		    err, IBID_SCHEMA,
-		    "the command was fingerprinted by scheme %d, which this version does not know",
-		    row->scheme);
-	if (row->contract_version != sub->contract->version) {
-		code = ledger_contract(sub->ledger, sub->contract->name, row->contract_version, &contract,
-		                       err);
-		if (!code)
-			code = fingerprint_of(&sub->arena, contract, &sub->sender, sub->payload,
-			                      ret_fingerprint, err);
-	}
-	if (!code)
-		*ret = memcmp(ret_fingerprint, &row->fingerprint, sizeof row->fingerprint) == 0;
-	return code;
-}
-
 /* ---- Running -------------------------------------------------------------------------------- */
-
-/* The command that an attempt belongs to: the one on the row, where that goes on. */
-static const struct command_row *continued(const struct submission *sub,
-                                           const struct command_row *previous)
-{
-	return sub->anew ? NULL : previous;
-}
 
 static void work_init(struct ibid_work *work, struct submission *sub, struct tx *tx, struct uuid id)
 {
@@ -309,72 +122,6 @@ static void postpone(struct submission *sub, enum ibid_code code, enum failure_c
 	};
 }
 
-/* Whoever holds the lease of a command goes on with the run that began it. */
-static bool holds_lease(const struct submission *sub)
-{
-	return sub->errand == ERRAND_TAKE || sub->errand == ERRAND_FINISH;
-}
-
-static struct command_row row_of(struct submission *sub, const struct command_row *previous)
-{
-	previous = continued(sub, previous);
-	return (struct command_row){
-	    .identity = sub->identity,
-	    .id = previous ? previous->id : sub->id,
-	    .scheme = FINGERPRINT_SCHEME,
-	    .contract_version = sub->contract->version,
-	    .fingerprint = sub->fingerprint,
-	    .attempts = previous ? previous->attempts + !holds_lease(sub) : 1,
-	    .client = *sub->sender.client ? sub->sender.client : NULL,
-	    .actor = *sub->sender.actor ? sub->sender.actor : NULL,
-	    .created_us = previous ? previous->created_us : sub->now_us,
-	    .finished_us = sub->now_us,
-	    .expires_us = sub->now_us + sub->contract->key.retain_us,
-	    .lease_token = previous ? previous->lease_token : 0,
-	};
-}
-
-/* Of a success: what the contract keeps of the answer (B08). */
-static void complete_row(struct command_row *row, const struct contract *contract,
-                         const struct outcome *outcome, bool linked)
-{
-	enum answer_store store = contract->answer;
-	row->state = COMMAND_COMPLETED;
-	row->linked = linked;
-	row->audit_id = row->id; /* one accepted intent, one entry */
-	if (store != ANSWER_NONE)
-		row->status = outcome->status;
-	if (store == ANSWER_FULL || store == ANSWER_REFERENCE) {
-		row->resource_type = outcome->resource_type;
-		row->resource_id = outcome->resource_id;
-	}
-	if (store == ANSWER_FULL) {
-		row->body = outcome->body;
-		row->body_size = outcome->body_size;
-	}
-}
-
-static struct audit_row audit_of(const struct submission *sub, const struct command_row *row,
-                                 const struct outcome *outcome)
-{
-	return (struct audit_row){
-	    .command_id = row->id,
-	    .tenant = sub->identity.tenant,
-	    .operation = sub->identity.operation,
-	    .fact = sub->contract->fact,
-	    .outcome = row->linked ? "linked" : "executed",
-	    .contract_version = sub->contract->version,
-	    .client = row->client,
-	    .actor = row->actor,
-	    .resource_type = outcome->resource_type,
-	    .resource_id = outcome->resource_id,
-	    .correlation_id = *sub->correlation_id ? sub->correlation_id : NULL,
-	    .causation_id = *sub->causation_id ? sub->causation_id : NULL,
-	    .fingerprint = sub->fingerprint,
-	    .at_us = sub->now_us,
-	};
-}
-
 /* It is durable: an outcome for the caller, or a lease for the worker. */
 static void tell(struct submission *sub, const struct command_row *row)
 {
@@ -398,7 +145,7 @@ static enum ibid_code resolve(struct submission *sub, const struct command_row *
 	enum ibid_code code = store->ops->resolve(store, &sub->attempt, &sub->identity,
 	                                          sub->ledger->resolve_us, &claim, err);
 	if (code || claim.kind == CLAIM_BUSY) {
-		log_decision(sub, IBID_LOG_ERROR, "command.unknown", code ? err->text : "still held");
+		submission_log(sub, IBID_LOG_ERROR, "command.unknown", code ? err->text : "still held");
 		result_unknown(sub->result, &told->id);
 		*ret = STEP_DONE;
 		return IBID_OK;
@@ -480,16 +227,11 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
                                      const struct outcome *outcome, enum step *ret,
                                      struct ibid_err *err)
 {
-	struct command_row row = row_of(sub, previous);
+	struct command_row row = submission_row(sub, previous);
 	bool server = class == FAILURE_SERVER;
 	if (server && sub->errand == ERRAND_FINISH && !sub->end.given && sub->pending != IBID_MISUSE)
 		return finish_failed(outcome, err);
-	row.state = sub->contract->final[class] ? COMMAND_REJECTED : COMMAND_FAILED;
-	row.status = server ? 500 : outcome->status;
-	row.reason = server ? "HANDLER_FAILED" : outcome->reason;
-	row.text = keep_text(sub, outcome->text);
-	row.resource_type = outcome->resource_type;
-	row.resource_id = outcome->resource_id;
+	submission_refuse(sub, &row, class, outcome);
 	if (sub->pending == IBID_MISUSE) {
 		row.state = COMMAND_UNKNOWN;
 		row.reason = trouble_reason(TROUBLE_HANDLER_ENDED_TRANSACTION);
@@ -499,7 +241,8 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
 	}
 	bool unknown = row.state == COMMAND_UNKNOWN;
 	if (server)
-		log_decision(sub, IBID_LOG_ERROR, unknown ? "command.unknown" : "command.failed", row.text);
+		submission_log(sub, IBID_LOG_ERROR, unknown ? "command.unknown" : "command.failed",
+		               row.text);
 	enum ibid_code code = keep_row(sub, *tx, &row, previous, err);
 	if (!code && unknown)
 		code = open_exception(
@@ -513,18 +256,6 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
 	return code ? code : commit(sub, tx, &row, ret, err);
 }
 
-/* The first caller gets the whole answer, whatever the contract keeps of it. */
-static struct command_row whole_answer(const struct command_row *row, const struct outcome *outcome)
-{
-	struct command_row whole = *row;
-	whole.status = outcome->status;
-	whole.body = outcome->body ? outcome->body : "";
-	whole.body_size = outcome->body_size;
-	whole.resource_type = outcome->resource_type;
-	whole.resource_id = outcome->resource_id;
-	return whole;
-}
-
 /* Write everything a success consists of (I1). */
 static enum ibid_code record_success(struct submission *sub, struct tx **tx,
                                      const struct command_row *previous,
@@ -532,15 +263,13 @@ static enum ibid_code record_success(struct submission *sub, struct tx **tx,
                                      bool linked, enum step *ret, struct ibid_err *err)
 {
 	const struct store_ops *ops = (*tx)->store->ops;
-	struct command_row row = row_of(sub, previous);
+	struct command_row row = submission_row(sub, previous);
+	struct audit_row audit = submission_complete(sub, &row, outcome, linked);
 	enum ibid_code code = IBID_OK;
-	complete_row(&row, sub->contract, outcome, linked);
 	for (size_t i = 0; !code && work && i < work->event_count; i++)
 		code = ops->put_event(*tx, &work->events[i], err);
-	if (!code) {
-		struct audit_row audit = audit_of(sub, &row, outcome);
+	if (!code)
 		code = ops->put_audit(*tx, &audit, err);
-	}
 	if (!code)
 		code = keep_row(sub, *tx, &row, previous, err);
 	if (code == IBID_RETRY) {
@@ -551,7 +280,7 @@ static enum ibid_code record_success(struct submission *sub, struct tx **tx,
 	/* An event that the store rejected dooms the transaction: commit rolls back, and says why. */
 	if (code && code != IBID_REJECTED)
 		return code;
-	struct command_row told = whole_answer(&row, outcome);
+	struct command_row told = submission_whole_answer(&row, outcome);
 	return commit(sub, tx, &told, ret, err);
 }
 
@@ -649,7 +378,7 @@ static int64_t next_token(struct submission *sub, const struct command_row *prev
 static enum ibid_code hold(struct submission *sub, struct tx **tx,
                            const struct command_row *previous, enum step *ret, struct ibid_err *err)
 {
-	struct command_row row = row_of(sub, previous);
+	struct command_row row = submission_row(sub, previous);
 	row.state = COMMAND_IN_PROGRESS;
 	row.finished_us = 0;
 	row.lease_token = next_token(sub, previous);
@@ -673,7 +402,7 @@ static enum ibid_code perform(struct submission *sub, struct tx **tx,
 	const char *why = NULL;
 	bool linked = false;
 	enum ibid_code code = IBID_OK;
-	const struct command_row *same = continued(sub, previous);
+	const struct command_row *same = submission_continued(sub, previous);
 	if (sub->errand == ERRAND_SUBMIT && sub->contract->staged.lease_us)
 		return err_set(err, IBID_MISUSE,
 		               "operation %s is staged: it is run by a program that calls ibid_stage",
@@ -778,7 +507,7 @@ static enum ibid_code meet_held(struct submission *sub, struct claim *claim, enu
 	if (sub->errand == ERRAND_TAKE)
 		return fenced(err);
 	/* Only its own worker writes under its token: it has ended it before. */
-	tell_replay(sub, row);
+	submission_tell_replay(sub, row);
 	*ret = STEP_DONE;
 	return IBID_OK;
 }
@@ -787,51 +516,55 @@ static enum ibid_code meet_held(struct submission *sub, struct claim *claim, enu
 static enum ibid_code meet_expired(struct submission *sub, struct claim *claim, enum step *ret,
                                    struct ibid_err *err)
 {
-	const struct command_row *row = &claim->row;
-	if (decide_expired(sub->contract) == VERDICT_EXPIRED) {
-		result_expired(sub->result, row, sub->now_us);
-		log_decision(sub, IBID_LOG_WARN, "command.expired", "the key is used after its retention");
-		note_duplicate(sub, row, &sub->fingerprint);
-		*ret = STEP_DONE;
-		return IBID_OK;
-	}
 	if (!claim->tx) {
 		sub->long_way = true;
 		*ret = STEP_AGAIN;
 		return IBID_OK;
 	}
 	sub->anew = true;
-	return perform(sub, &claim->tx, row, ret, err);
+	return perform(sub, &claim->tx, &claim->row, ret, err);
+}
+
+/* Evidence is kept before the caller is told (B04). */
+static enum ibid_code keep_evidence(const struct submission *sub, const struct command_row *row,
+                                    const struct sha256 *fingerprint, struct ibid_err *err)
+{
+	struct store *store = sub->ledger->store;
+	struct evidence_row evidence = submission_evidence(sub, row, fingerprint);
+	enum ibid_code code = store->ops->put_evidence(store, &evidence, err);
+	return code ? err_prefix(err,
+	                         "the key was used for another payload, but the evidence can't be kept")
+	            : IBID_OK;
 }
 
 /* There is a row: the decision table says what its twin gets. */
 static enum ibid_code meet_row(struct submission *sub, struct claim *claim, enum step *ret,
                                struct ibid_err *err)
 {
-	struct store *store = sub->ledger->store;
 	const struct command_row *row = &claim->row;
 	struct sha256 fingerprint;
-	bool same = false;
-	if (command_expired(row, sub->now_us))
-		return meet_expired(sub, claim, ret, err);
-	enum ibid_code code = same_payload(sub, row, &same, &fingerprint, err);
+	enum verdict verdict;
+	enum ibid_code code = submission_judge(sub, row, &verdict, &fingerprint, err);
 	if (code)
 		return code;
-	enum verdict verdict = decide(sub->contract, row->state, same);
 	if (verdict == VERDICT_RUN) {
 		assert(claim->tx); /* I2: only a claimed identity is run */
 		return perform(sub, &claim->tx, row, ret, err);
 	}
-	store->ops->rollback(&claim->tx);
+	if (verdict == VERDICT_RUN_ANEW)
+		return meet_expired(sub, claim, ret, err);
+	sub->ledger->store->ops->rollback(&claim->tx);
 	*ret = STEP_DONE;
-	switch (verdict) {
-	case VERDICT_REPLAY: tell_replay(sub, row); break;
-	case VERDICT_CONFLICT: code = tell_conflict(sub, row, &fingerprint, err); break;
-	case VERDICT_IN_PROGRESS: code = tell_busy(sub, &row->id, ret, err); break;
-	default: result_unknown(sub->result, &row->id); break;
+	if (verdict == VERDICT_IN_PROGRESS) {
+		code = tell_busy(sub, &row->id, ret, err);
+		if (!code && *ret == STEP_DONE)
+			submission_note(sub, row, &fingerprint);
+		return code;
 	}
-	if (!code && *ret == STEP_DONE)
-		note_duplicate(sub, row, &fingerprint);
+	if (verdict == VERDICT_CONFLICT)
+		code = keep_evidence(sub, row, &fingerprint, err);
+	if (!code)
+		submission_tell(sub, verdict, row, &fingerprint);
 	return code;
 }
 
@@ -845,7 +578,7 @@ static struct work_context context_of(const struct submission *sub)
 	    .emits = sub->contract->emits.items,
 	    .emit_count = sub->contract->emits.count,
 	    .now_us = sub->now_us,
-	    .holds_lease = holds_lease(sub),
+	    .holds_lease = submission_holds_lease(sub),
 	    .runs_again = decide_expired(sub->contract) == VERDICT_RUN_ANEW,
 	};
 }
@@ -853,7 +586,7 @@ static struct work_context context_of(const struct submission *sub)
 static enum ibid_code meet_claim(struct submission *sub, struct claim *claim, enum step *ret,
                                  struct ibid_err *err)
 {
-	if (holds_lease(sub))
+	if (submission_holds_lease(sub))
 		return meet_held(sub, claim, ret, err);
 	switch (claim->kind) {
 	case CLAIM_FOUND: return meet_row(sub, claim, ret, err);
@@ -884,8 +617,8 @@ static void tell_executed(struct submission *sub, struct command_row *row,
 {
 	struct outcome checked = *outcome;
 	bool good = work_check_answer(&sub->attempt, &checked) == IBID_OK;
-	complete_row(row, sub->contract, outcome, false);
-	struct command_row told = whole_answer(row, good ? &checked : outcome);
+	(void)submission_complete(sub, row, outcome, false);
+	struct command_row told = submission_whole_answer(row, good ? &checked : outcome);
 	result_of_row(sub->result, &told);
 }
 
@@ -930,8 +663,8 @@ static enum ibid_code express(struct submission *sub, const struct work_context 
 	const char *const *values = params_values(&work);
 	if (!values)
 		return err_set(err, IBID_NOMEM, "out of memory");
-	struct command_row row = row_of(sub, NULL);
-	struct audit_row audit = audit_of(sub, &row, &outcome);
+	struct command_row row = submission_row(sub, NULL);
+	struct audit_row audit = submission_complete(sub, &row, &outcome, false);
 	struct express request = {
 	    .context = context,
 	    .script = sub->script,
@@ -981,8 +714,7 @@ static bool complete_member(struct group_member *member)
 	const struct submission *sub = ((struct shared *)member)->sub;
 	if (work_check_answer(member->arena, &member->outcome))
 		return false;
-	complete_row(&member->row, sub->contract, &member->outcome, false);
-	member->audit = audit_of(sub, &member->row, &member->outcome);
+	member->audit = submission_complete(sub, &member->row, &member->outcome, false);
 	return true;
 }
 
@@ -1014,7 +746,7 @@ static enum ibid_code meet_shared(struct submission *sub, struct shared *shared,
 	struct outcome outcome = {.text = place->err.text};
 	*ret = STEP_AGAIN;
 	if (member->done) {
-		struct command_row told = whole_answer(&member->row, &member->outcome);
+		struct command_row told = submission_whole_answer(&member->row, &member->outcome);
 		tell(sub, &told);
 		*ret = STEP_DONE;
 	} else if (member->claim.kind != CLAIM_FREE) {
@@ -1050,7 +782,7 @@ static enum ibid_code attempt_shared(struct submission *sub, const struct work_c
 	    .script = sub->script,
 	    .values = params_values(&work),
 	    .arena = &sub->attempt,
-	    .row = row_of(sub, NULL),
+	    .row = submission_row(sub, NULL),
 	    .complete = complete_member,
 	};
 	place.contends = contention_of(sub, &work);
@@ -1094,8 +826,8 @@ static enum ibid_code run(struct submission *sub, struct ibid_err *err)
 		int64_t pause = retry_pause_us(&inner_policy, ++collisions, random);
 		if (pause < 0)
 			break;
-		log_decision(sub, IBID_LOG_INFO, "command.retry",
-		             "deadlock, serialization failure or race");
+		submission_log(sub, IBID_LOG_INFO, "command.retry",
+		               "deadlock, serialization failure or race");
 		env_sleep_us(env, pause);
 	}
 	if (sub->lost.code)
@@ -1104,18 +836,6 @@ static enum ibid_code run(struct submission *sub, struct ibid_err *err)
 	return err_set(err, IBID_BUSY,
 	               "deadlocks or races kept this command from running; nothing was done: send it "
 	               "again with the same key");
-}
-
-void submission_init(struct submission *sub, struct ledger *ledger)
-{
-	*sub = (struct submission){
-	    .ledger = ledger, .id = uuid_v7(ledger->env), .correlation_id = "", .causation_id = ""};
-}
-
-void submission_release(struct submission *sub)
-{
-	arena_release(&sub->attempt);
-	arena_release(&sub->arena);
 }
 
 enum ibid_code submission_decide(struct submission *sub, struct ibid_result **ret,
@@ -1157,97 +877,6 @@ enum ibid_code submission_view(struct submission *sub, struct ibid_work *ret, st
 	if (!sub->payload)
 		return IBID_OK;
 	return fields_check(&sub->arena, sub->contract, sub->payload, &ret->params, &why, err);
-}
-
-/* ---- For a transaction of the caller's ------------------------------------------------------ */
-
-enum ibid_code submission_judge(struct submission *sub, const struct command_row *row,
-                                enum verdict *ret, struct sha256 *ret_fingerprint,
-                                struct ibid_err *err)
-{
-	bool same = false;
-	*ret_fingerprint = sub->fingerprint;
-	if (command_expired(row, sub->now_us)) {
-		*ret = decide_expired(sub->contract);
-		return IBID_OK;
-	}
-	enum ibid_code code = same_payload(sub, row, &same, ret_fingerprint, err);
-	if (!code)
-		*ret = decide(sub->contract, row->state, same);
-	return code;
-}
-
-struct evidence_row submission_evidence(const struct submission *sub, const struct command_row *row,
-                                        const struct sha256 *fingerprint)
-{
-	return (struct evidence_row){
-	    .tenant = sub->identity.tenant,
-	    .command_id = row->id,
-	    .fingerprint = *fingerprint,
-	    .client = sub->sender.client,
-	    .actor = sub->sender.actor,
-	    .first_us = sub->now_us,
-	    .last_us = sub->now_us,
-	    .count = 1,
-	};
-}
-
-void submission_tell(struct submission *sub, enum verdict verdict, const struct command_row *row,
-                     const struct sha256 *fingerprint)
-{
-	static const struct uuid unseen;
-	const struct uuid *id = memcmp(&row->id, &unseen, sizeof unseen) == 0 ? NULL : &row->id;
-	switch (verdict) {
-	case VERDICT_REPLAY: tell_replay(sub, row); break;
-	case VERDICT_CONFLICT:
-		result_conflict(sub->result, row, sub->now_us - row->created_us);
-		log_decision(sub, IBID_LOG_WARN, "command.conflict", "key reused with another payload");
-		break;
-	case VERDICT_IN_PROGRESS:
-		result_in_progress(sub->result, id,
-		                   sub->contract->duplicates.in_progress == PROGRESS_ACCEPTED);
-		break;
-	case VERDICT_EXPIRED:
-		result_expired(sub->result, row, sub->now_us);
-		log_decision(sub, IBID_LOG_WARN, "command.expired", "the key is used after its retention");
-		break;
-	default: result_unknown(sub->result, id); break;
-	}
-	if (id)
-		note_duplicate(sub, row, fingerprint);
-}
-
-struct command_row submission_row(struct submission *sub, const struct command_row *previous)
-{
-	return row_of(sub, previous);
-}
-
-struct audit_row submission_complete(const struct submission *sub, struct command_row *row,
-                                     const struct outcome *outcome, bool linked)
-{
-	complete_row(row, sub->contract, outcome, linked);
-	return audit_of(sub, row, outcome);
-}
-
-void submission_refuse(const struct submission *sub, struct command_row *row,
-                       enum failure_class class, const struct outcome *outcome)
-{
-	bool server = class == FAILURE_SERVER;
-	row->state = sub->contract->final[class] ? COMMAND_REJECTED : COMMAND_FAILED;
-	row->status = server ? 500 : outcome->status;
-	row->reason = server ? "HANDLER_FAILED" : outcome->reason;
-	row->text = outcome->text;
-	row->resource_type = outcome->resource_type;
-	row->resource_id = outcome->resource_id;
-	if (server)
-		log_decision(sub, IBID_LOG_ERROR, "command.failed", outcome->text);
-}
-
-void submission_tell_first(struct submission *sub, const struct command_row *row,
-                           const struct outcome *outcome)
-{
-	struct command_row told = row->state == COMMAND_COMPLETED ? whole_answer(row, outcome) : *row;
-	result_of_row(sub->result, &told);
 }
 
 enum ibid_code ledger_submit(struct ledger *ledger, const struct ibid_command *command,

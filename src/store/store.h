@@ -405,7 +405,9 @@ struct group_member {
 /* What is to be written for a command that is begun, after a look at its row. */
 struct plan {
 	enum verdict verdict;
-	struct command_row row;       /* VERDICT_RUN...: IN_PROGRESS, or an outcome already */
+	struct command_row row; /* VERDICT_RUN...: IN_PROGRESS, or an outcome already */
+	bool has_payload;       /* then this goes with the row: */
+	struct payload_row payload;
 	struct evidence_row evidence; /* VERDICT_CONFLICT */
 };
 

@@ -372,6 +372,30 @@ static void everything_is_in_the_callers_commit(void **state) /* B02 B03 I1 */
 	own_close(&own);
 }
 
+static void what_the_contract_keeps_of_the_payload_is_in_the_callers_commit(void **state) /* K05 */
+{
+	(void)state;
+	struct own own = own_open();
+	char *kept[2] = {NULL, NULL};
+	size_t size;
+	assert_int_equal(ibid_handle(ibid, "order-kept", handle, NULL, NULL), IBID_OK);
+	struct ibid_result *results[2] = {
+	    submit_adopted(&own, "t", "order-kept", "k-1", payload),
+	    bed_submit(ibid, "order-kept", "k-2", payload),
+	};
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(
+		    ibid_payload(ibid, "t", ibid_result_command_id(results[i]), &kept[i], &size, NULL),
+		    IBID_OK);
+		ibid_result_free(results[i]);
+	}
+	assert_string_equal(kept[0], kept[1]);
+	assert_null(strstr(kept[0], "12.5"));
+	ibid_free(kept[0]);
+	ibid_free(kept[1]);
+	own_close(&own);
+}
+
 static void a_rollback_undoes_everything_and_the_key_is_free(void **state) /* B02 */
 {
 	(void)state;
@@ -1501,6 +1525,7 @@ int main(int argc, char **argv)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 	    TEST(everything_is_in_the_callers_commit),
+	    TEST(what_the_contract_keeps_of_the_payload_is_in_the_callers_commit),
 	    TEST(a_rollback_undoes_everything_and_the_key_is_free),
 	    TEST(a_commit_with_an_unfinished_command_is_refused),
 	    TEST(releasing_the_outermost_savepoint_is_refused_like_a_commit),

@@ -199,7 +199,10 @@ static enum ibid_code write_plan(struct visit *visit, const struct plan *plan,
 		code = plan->row.state == COMMAND_IN_PROGRESS
 		           ? note(&visit->conn, LITE_open_command_put, &plan->row, err)
 		           : IBID_OK;
-		return code ? code : lite_put_command(&visit->tx.base, &plan->row, found, err);
+		if (!code)
+			code = lite_put_command(&visit->tx.base, &plan->row, found, err);
+		return !code && plan->has_payload ? lite_put_payload(&visit->tx.base, &plan->payload, err)
+		                                  : code;
 	case VERDICT_CONFLICT: return lite_count_evidence(&visit->conn, &plan->evidence, err);
 	default: return IBID_OK;
 	}

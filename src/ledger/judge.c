@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* judge.c -- what a row that is there means for a command, and what its sender hears. */
+#include "ledger/duplicates.h"
+#include "ledger/submission.h"
+
+#include <string.h>
+
+void submission_log(const struct submission *sub, enum ibid_log_level level, const char *event,
+                    const char *text)
+{
+	struct sha256 hash = sha256(sub->identity.key, strlen(sub->identity.key));
+	char hex[SHA256_TEXT_SIZE], id[UUID_TEXT_SIZE];
+	sha256_write(&hash, hex);
+	uuid_write(sub->id, id);
+	LOG(&sub->ledger->log, level, event, {"tenant", log_text(sub->identity.tenant)},
+	    {"operation", log_text(sub->identity.operation)}, {"keyHash", log_text(hex)},
+	    {"commandId", log_text(id)}, {"correlationId", log_text(sub->correlation_id)},
+	    {"text", log_text(text)});
+}
+
+/* ---- Judging -------------------------------------------------------------------------------- */
+
+/* Does the payload mean the same as the one on the row, under the row's contract version? */
+static enum ibid_code same_payload(struct submission *sub, const struct command_row *row, bool *ret,
+                                   struct sha256 *ret_fingerprint, struct ibid_err *err)
+{
+	const struct contract *contract = NULL;
+	enum ibid_code code = IBID_OK;
+	*ret_fingerprint = sub->fingerprint;
+	if (row->scheme != FINGERPRINT_SCHEME)
+		return err_set(
+		    err, IBID_SCHEMA,
+		    "the command was fingerprinted by scheme %d, which this version does not know",
+		    row->scheme);
+	if (row->contract_version != sub->contract->version) {
+		code = ledger_contract(sub->ledger, sub->contract->name, row->contract_version, &contract,
+		                       err);
+		if (!code)
+			code = fingerprint_of(&sub->arena, contract, &sub->sender, sub->payload,
+			                      ret_fingerprint, err);
+	}
+	if (!code)
+		*ret = memcmp(ret_fingerprint, &row->fingerprint, sizeof row->fingerprint) == 0;
+	return code;
+}
+
+enum ibid_code submission_judge(struct submission *sub, const struct command_row *row,
+                                enum verdict *ret, struct sha256 *ret_fingerprint,
+                                struct ibid_err *err)
+{
+	bool same = false;
+	*ret_fingerprint = sub->fingerprint;
+	if (command_expired(row, sub->now_us)) {
+		*ret = decide_expired(sub->contract);
+		return IBID_OK;
+	}
+	enum ibid_code code = same_payload(sub, row, &same, ret_fingerprint, err);
+	if (!code)
+		*ret = decide(sub->contract, row->state, same);
+	return code;
+}
+
+struct evidence_row submission_evidence(const struct submission *sub, const struct command_row *row,
+                                        const struct sha256 *fingerprint)
+{
+	return (struct evidence_row){
+	    .tenant = sub->identity.tenant,
+	    .command_id = row->id,
+	    .fingerprint = *fingerprint,
+	    .client = sub->sender.client,
+	    .actor = sub->sender.actor,
+	    .first_us = sub->now_us,
+	    .last_us = sub->now_us,
+	    .count = 1,
+	};
+}
+
+/* ---- Telling -------------------------------------------------------------------------------- */
+
+void submission_tell_replay(struct submission *sub, const struct command_row *row)
+{
+	result_of_row(sub->result, row);
+	sub->result->replayed = true;
+	sub->result->age_us = sub->now_us - row->created_us;
+}
+
+void submission_note(struct submission *sub, const struct command_row *row,
+                     const struct sha256 *fingerprint)
+{
+	struct duplicate_seen_row seen = {
+	    .tenant = row->identity.tenant,
+	    .command_id = row->id,
+	    .at_us = sub->now_us,
+	    .client = sub->sender.client,
+	    .actor = sub->sender.actor,
+	    .decision = ibid_decision_name(sub->result->decision),
+	    .fingerprint = *fingerprint,
+	};
+	duplicates_note(sub->ledger->duplicates, &seen,
+	                sub->contract->duplicates.evidence == EVIDENCE_EACH);
+}
+
+void submission_tell(struct submission *sub, enum verdict verdict, const struct command_row *row,
+                     const struct sha256 *fingerprint)
+{
+	static const struct uuid unseen;
+	const struct uuid *id = memcmp(&row->id, &unseen, sizeof unseen) == 0 ? NULL : &row->id;
+	switch (verdict) {
+	case VERDICT_REPLAY: submission_tell_replay(sub, row); break;
+	case VERDICT_CONFLICT:
+		result_conflict(sub->result, row, sub->now_us - row->created_us);
+		submission_log(sub, IBID_LOG_WARN, "command.conflict", "key reused with another payload");
+		break;
+	case VERDICT_IN_PROGRESS:
+		result_in_progress(sub->result, id,
+		                   sub->contract->duplicates.in_progress == PROGRESS_ACCEPTED);
+		break;
+	case VERDICT_EXPIRED:
+		result_expired(sub->result, row, sub->now_us);
+		submission_log(sub, IBID_LOG_WARN, "command.expired",
+		               "the key is used after its retention");
+		break;
+	default: result_unknown(sub->result, id); break;
+	}
+	if (id)
+		submission_note(sub, row, fingerprint);
+}
