@@ -15,7 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUEUE_MAX_DEFAULT = 4096 };
+enum {
+	QUEUE_MAX_DEFAULT = 4096,
+	COMEBACK_US = 100, /* within which those who were just served are back with their next command */
+};
 
 struct waiter {
 	struct group_place *place;
@@ -30,6 +33,8 @@ struct lane {
 	struct group *group;
 	pthread_mutex_t lock;
 	bool busy;
+	size_t expected; /* who was served last, and who waited then: 0 or 1 when it is quiet */
+	pthread_cond_t gathered;
 	uint64_t turn; /* of who was served last */
 	struct waiter *first;
 	size_t waiting;
@@ -86,6 +91,7 @@ struct group *group_new(struct store *store, unsigned queue_max)
 	for (size_t i = 0; i < group->lane_count; i++) {
 		group->lanes[i].group = group;
 		pthread_mutex_init(&group->lanes[i].lock, NULL);
+		steady_cond_init(&group->lanes[i].gathered);
 	}
 	return group;
 }
@@ -96,6 +102,7 @@ void group_free(struct group *group)
 		return;
 	for (size_t i = 0; i < group->lane_count; i++) {
 		assert(!group->lanes[i].busy && !group->lanes[i].first);
+		pthread_cond_destroy(&group->lanes[i].gathered);
 		pthread_mutex_destroy(&group->lanes[i].lock);
 	}
 	free(group);
@@ -122,15 +129,17 @@ static bool enqueue(struct lane *lane, struct waiter *waiter)
 		place = &(*place)->next;
 	waiter->next = *place;
 	*place = waiter;
-	lane->waiting++;
+	if (++lane->waiting >= lane->expected)
+		pthread_cond_signal(&lane->gathered);
 	return true;
 }
 
 /* Whoever worked for the lane goes: the first who waits works on (G1). */
-static void hand_on(struct lane *lane)
+static void hand_on(struct lane *lane, size_t served)
 {
 	struct waiter *next = lane->first;
 	assert(lane->busy);
+	lane->expected = served + lane->waiting;
 	lane->busy = next;
 	if (!next)
 		return;
@@ -189,11 +198,23 @@ static void run_batch(struct lane *lane, struct waiter **batch, size_t count)
 	}
 }
 
-/* `self` is first in the queue and leads. False: nobody else waits, it goes alone. */
+/* Threads that submit in a loop come back at once, but not before the next leader: without a moment
+ * for them, batches of one and of all but one would take turns. Who does not come is not expected
+ * again. */
+static void gather(struct lane *lane)
+{
+	struct timespec until = steady_after(COMEBACK_US);
+	size_t most = lane->expected < GROUP_MAX ? lane->expected : GROUP_MAX;
+	while (lane->waiting < most)
+		if (pthread_cond_timedwait(&lane->gathered, &lane->lock, &until))
+			return;
+}
+
+/* `self` is in the queue and leads. False: nobody else waits, it goes alone. */
 static bool lead(struct lane *lane, struct waiter *self)
 {
 	struct waiter *batch[GROUP_MAX];
-	assert(lane->first == self);
+	gather(lane);
 	size_t count = take_batch(lane, batch);
 	if (count == 1)
 		return false;
@@ -205,7 +226,7 @@ static bool lead(struct lane *lane, struct waiter *self)
 		if (batch[i] != self)
 			pthread_cond_signal(&batch[i]->woken); /* its own memory: not behind the lock */
 	}
-	hand_on(lane);
+	hand_on(lane, count);
 	return true;
 }
 
@@ -222,11 +243,13 @@ enum ibid_code group_enter(struct group *group, struct group_place *place, enum 
 	*ret = GROUP_ALONE;
 	place->lane = lane;
 	pthread_mutex_lock(&lane->lock);
-	if (!lane->busy) {
-		lane->busy = true;
+	bool first = !lane->busy;
+	lane->busy = true;
+	if (first && lane->expected <= 1) {
 		pthread_mutex_unlock(&lane->lock);
 		return IBID_OK;
 	}
+	self.state = first ? LEADS : WAITS;
 	if (!enqueue(lane, &self)) {
 		pthread_mutex_unlock(&lane->lock);
 		return err_set(err, IBID_BUSY,
@@ -247,7 +270,7 @@ void group_leave(struct group_place *place)
 {
 	struct lane *lane = place->lane;
 	pthread_mutex_lock(&lane->lock);
-	hand_on(lane);
+	hand_on(lane, 1);
 	pthread_mutex_unlock(&lane->lock);
 }
 
