@@ -118,15 +118,17 @@ static enum ibid_code claim_all(struct group *group, struct ibid_err *err)
 	                      array_of(group, scope_of), array_of(group, key_of)};
 	struct pg_call calls[] = {
 	    PG_CALL(BEGIN),
+	    PG_CALL(GROUP_PLAN),
 	    PG_CALL(GROUP_LOCK, .values = lock),
 	    PG_CALL(GROUP_FIND, .values = find),
+	    PG_CALL(GROUP_PLAN_END),
 	};
-	enum { COUNT = sizeof calls / sizeof *calls };
+	enum { COUNT = sizeof calls / sizeof *calls, LOCK = 2, FIND };
 	if (group->arena.failed)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	enum ibid_code code = pg_pool_trip(group->store, calls, COUNT, &group->conn, err);
 	if (!code)
-		sort_out(group, &calls[1], &calls[2]);
+		sort_out(group, &calls[LOCK], &calls[FIND]);
 	pg_release(calls, COUNT);
 	return code;
 }
@@ -271,7 +273,9 @@ static enum ibid_code queue_rows(struct group *group, struct pg_tx *tx, struct i
 		values[i] = array_of(group, written[i]);
 	if (group->arena.failed)
 		return err_set(err, IBID_NOMEM, "out of memory");
-	enum ibid_code code = pg_tx_queue(tx, PG_CALL(GROUP_WRITE, .values = values), err);
+	enum ibid_code code = pg_tx_queue(tx, PG_CALL(GROUP_PLAN), err);
+	if (!code)
+		code = pg_tx_queue(tx, PG_CALL(GROUP_WRITE, .values = values), err);
 	for (size_t i = 0; !code && i < group->count; i++)
 		if (group->members[i]->row.body)
 			code = pg_put_body(tx, &group->members[i]->row, err);

@@ -37,6 +37,8 @@
 	X(CLAIM_LOCK, claim_lock, 8)                                                                   \
 	X(CLAIM_FIND, claim_find, 5)                                                                   \
 	X(EXPRESS_CLAIM, express_claim, 11)                                                            \
+	X(GROUP_PLAN, group_plan, 0)                                                                   \
+	X(GROUP_PLAN_END, group_plan_end, 0)                                                           \
 	X(GROUP_LOCK, group_lock, 2)                                                                   \
 	X(GROUP_FIND, group_find, 4)                                                                   \
 	X(GROUP_TURN, group_turn, 7)                                                                   \
