@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_kinds.c -- references, journal entries and state transitions, called by handler scripts. */
-#include "support/bed.h"
+#include "support/race.h"
 
 #include "base/decimal.h"
 #include "base/str.h"
@@ -49,57 +49,6 @@ static void expect_rejected(const char *operation, const char *key, const char *
 		fail_msg("%s: %s, %s: %s", payload, bed_say(result), said ? said : "-", text ? text : "-");
 	assert_int_equal(ibid_result_status(result), status);
 	ibid_result_free(result);
-}
-
-/* ---- Many at once --------------------------------------------------------------------------- */
-
-enum { RUNNERS = 8 };
-
-struct runner {
-	pthread_t thread;
-	pthread_barrier_t *start;
-	const char *operation;
-	char key[32], payload[512], said[64], reason[64];
-};
-
-static void *submit_one(void *user)
-{
-	struct runner *runner = user;
-	pthread_barrier_wait(runner->start);
-	struct ibid_result *result = bed_submit(ibid, runner->operation, runner->key, runner->payload);
-	snprintf(runner->said, sizeof runner->said, "%s", bed_say(result));
-	const char *reason = ibid_result_reason(result);
-	snprintf(runner->reason, sizeof runner->reason, "%s", reason ? reason : "");
-	ibid_result_free(result);
-	return NULL;
-}
-
-/* All of them start together, under keys of their own; `format` is given the number of each. */
-static void race(struct runner runners[RUNNERS], const char *operation, const char *format)
-{
-	pthread_barrier_t start;
-	pthread_barrier_init(&start, NULL, RUNNERS);
-	for (int i = 0; i < RUNNERS; i++) {
-		struct runner *runner = &runners[i];
-		*runner = (struct runner){.start = &start, .operation = operation};
-		snprintf(runner->key, sizeof runner->key, "race-%d", i);
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-		snprintf(runner->payload, sizeof runner->payload, format, i);
-#pragma GCC diagnostic pop
-		assert_int_equal(pthread_create(&runner->thread, NULL, submit_one, runner), 0);
-	}
-	for (int i = 0; i < RUNNERS; i++)
-		pthread_join(runners[i].thread, NULL);
-	pthread_barrier_destroy(&start);
-}
-
-static int count_said(const struct runner runners[RUNNERS], const char *said, const char *reason)
-{
-	int count = 0;
-	for (int i = 0; i < RUNNERS; i++)
-		count += strcmp(runners[i].said, said) == 0 && strcmp(runners[i].reason, reason) == 0;
-	return count;
 }
 
 /* ---- External references: B17 --------------------------------------------------------------- */
@@ -191,10 +140,10 @@ static void of_commands_that_link_one_id_at_once_one_wins(void **state) /* B17 *
 {
 	(void)state;
 	struct runner runners[RUNNERS];
-	race(runners, "link",
+	race(ibid, runners, "link",
 	     "{\"source\":\"sap\",\"external\":\"4711\",\"type\":\"case\",\"id\":\"c-%d\"}");
-	assert_int_equal(count_said(runners, "executed 200", ""), 1);
-	assert_int_equal(count_said(runners, "rejected 409", "REFERENCE_TAKEN"), RUNNERS - 1);
+	assert_int_equal(race_count(runners, "executed 200", ""), 1);
+	assert_int_equal(race_count(runners, "rejected 409", "REFERENCE_TAKEN"), RUNNERS - 1);
 	assert_int_equal(rows("ibid.external_reference"), 1);
 	assert_int_equal(rows("attempt"), 1);
 }
@@ -450,8 +399,9 @@ static void of_commands_that_post_one_source_at_once_one_appends(void **state) /
 {
 	(void)state;
 	struct runner runners[RUNNERS];
-	race(runners, "post", "{\"source\":\"same\",\"lines\":[" TEN_EUR "],\"text\":\"from %d\"}");
-	assert_int_equal(count_said(runners, "executed 201", ""), RUNNERS);
+	race(ibid, runners, "post",
+	     "{\"source\":\"same\",\"lines\":[" TEN_EUR "],\"text\":\"from %d\"}");
+	assert_int_equal(race_count(runners, "executed 201", ""), RUNNERS);
 	assert_int_equal(rows("ibid.journal_group"), 1);
 	assert_int_equal(rows("ibid.journal_line"), 2);
 }
@@ -460,11 +410,11 @@ static void of_commands_that_post_one_source_differently_at_once_one_wins(void *
 {
 	(void)state;
 	struct runner runners[RUNNERS];
-	race(runners, "post",
+	race(ibid, runners, "post",
 	     "{\"source\":\"same\",\"lines\":[" LINE("a", "DEBIT", "%1$d.5", "EUR") "," LINE(
 	         "b", "CREDIT", "%1$d.5", "EUR") "]}");
-	assert_int_equal(count_said(runners, "executed 201", ""), 1);
-	assert_int_equal(count_said(runners, "rejected 409", "SOURCE_POSTED"), RUNNERS - 1);
+	assert_int_equal(race_count(runners, "executed 201", ""), 1);
+	assert_int_equal(race_count(runners, "rejected 409", "SOURCE_POSTED"), RUNNERS - 1);
 	assert_int_equal(rows("ibid.journal_line"), 2);
 }
 
@@ -633,9 +583,9 @@ of_first_moves_at_once_one_wins_and_the_others_are_judged_after_it(void **state)
 {
 	(void)state;
 	struct runner runners[RUNNERS];
-	race(runners, "move", "{\"machine\":\"first\",\"subject\":\"x\",\"to\":\"S%d\"}");
-	assert_int_equal(count_said(runners, "executed 200", ""), 1);
-	assert_int_equal(count_said(runners, "rejected 409", "NOT_ALLOWED"), RUNNERS - 1);
+	race(ibid, runners, "move", "{\"machine\":\"first\",\"subject\":\"x\",\"to\":\"S%d\"}");
+	assert_int_equal(race_count(runners, "executed 200", ""), 1);
+	assert_int_equal(race_count(runners, "rejected 409", "NOT_ALLOWED"), RUNNERS - 1);
 	assert_int_equal(rows("ibid.machine_history"), 1);
 }
 
@@ -644,9 +594,10 @@ static void of_moves_at_once_one_wins_and_the_others_are_judged_after_it(void **
 	(void)state;
 	struct runner runners[RUNNERS];
 	bed_expect(ibid, "move", "k-1", MOVE("c-1", "OPEN"), "executed 200");
-	race(runners, "move", "{\"subject\":\"c-1\",\"to\":\"CLOSED\",\"attributes\":{\"reason\":%d}}");
-	assert_int_equal(count_said(runners, "executed 200", ""), 1);
-	assert_int_equal(count_said(runners, "rejected 409", "ALREADY_OTHERWISE"), RUNNERS - 1);
+	race(ibid, runners, "move",
+	     "{\"subject\":\"c-1\",\"to\":\"CLOSED\",\"attributes\":{\"reason\":%d}}");
+	assert_int_equal(race_count(runners, "executed 200", ""), 1);
+	assert_int_equal(race_count(runners, "rejected 409", "ALREADY_OTHERWISE"), RUNNERS - 1);
 	assert_int_equal(bed_number(&bed, "select version from ibid.machine_state"), 2);
 	assert_int_equal(rows("ibid.machine_history"), 2);
 }
@@ -656,8 +607,9 @@ static void all_of_many_moves_at_once_are_kept_where_each_is_allowed(void **stat
 	(void)state;
 	struct runner runners[RUNNERS];
 	bed_expect(ibid, "move", "k-1", MOVE("c-1", "OPEN"), "executed 200");
-	race(runners, "move", "{\"subject\":\"c-1\",\"to\":\"ASSIGNED\",\"attributes\":{\"to\":%d}}");
-	assert_int_equal(count_said(runners, "executed 200", ""), RUNNERS);
+	race(ibid, runners, "move",
+	     "{\"subject\":\"c-1\",\"to\":\"ASSIGNED\",\"attributes\":{\"to\":%d}}");
+	assert_int_equal(race_count(runners, "executed 200", ""), RUNNERS);
 	assert_int_equal(bed_number(&bed, "select version from ibid.machine_state"), RUNNERS + 1);
 	assert_int_equal(rows("ibid.machine_history"), RUNNERS + 1);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_strategy.c -- what each strategy promises of the same intent under a new key, and handlers
  * that do not keep it (A07); the scopes of postings and payments (A02). */
-#include "support/bed.h"
+#include "support/race.h"
 
 #include <libpq-fe.h>
 #include <pthread.h>
@@ -13,8 +13,6 @@
 #define STRATEGIES IBID_SOURCE_DIR "/test/flow/strategies"
 #define SCOPES     IBID_SOURCE_DIR "/test/flow/scopes"
 #define OPERATIONS IBID_SOURCE_DIR "/test/flow/operations"
-enum { RUNNERS = 8 };
-
 static struct bed bed;
 static struct ibid *ibid;
 
@@ -532,60 +530,13 @@ static void external_work_is_staged_and_asked_about_by_a_program(void **state)
 
 /* ---- Many at once --------------------------------------------------------------------------- */
 
-struct runner {
-	pthread_t thread;
-	pthread_barrier_t *start;
-	const char *operation;
-	char key[32], payload[128], said[64], reason[64];
-};
-
-static void *submit_one(void *user)
-{
-	struct runner *runner = user;
-	pthread_barrier_wait(runner->start);
-	struct ibid_result *result = bed_submit(ibid, runner->operation, runner->key, runner->payload);
-	const char *reason = ibid_result_reason(result);
-	snprintf(runner->said, sizeof runner->said, "%s", bed_say(result));
-	snprintf(runner->reason, sizeof runner->reason, "%s", reason ? reason : "");
-	ibid_result_free(result);
-	return NULL;
-}
-
-/* Under keys of their own; `format` is given the number of each. */
-static void race(struct runner runners[RUNNERS], const char *operation, const char *format)
-{
-	pthread_barrier_t start;
-	pthread_barrier_init(&start, NULL, RUNNERS);
-	for (int i = 0; i < RUNNERS; i++) {
-		struct runner *runner = &runners[i];
-		*runner = (struct runner){.start = &start, .operation = operation};
-		snprintf(runner->key, sizeof runner->key, "race-%d", i);
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-		snprintf(runner->payload, sizeof runner->payload, format, i);
-#pragma GCC diagnostic pop
-		assert_int_equal(pthread_create(&runner->thread, NULL, submit_one, runner), 0);
-	}
-	for (int i = 0; i < RUNNERS; i++)
-		pthread_join(runners[i].thread, NULL);
-	pthread_barrier_destroy(&start);
-}
-
-static int count_said(const struct runner runners[RUNNERS], const char *said, const char *reason)
-{
-	int count = 0;
-	for (int i = 0; i < RUNNERS; i++)
-		count += strcmp(runners[i].said, said) == 0 && strcmp(runners[i].reason, reason) == 0;
-	return count;
-}
-
 static void of_many_that_set_one_thing_to_the_same_one_does(void **state) /* S1 */
 {
 	(void)state;
 	struct runner runners[RUNNERS];
-	race(runners, "set-flag", FLAG("f", "on"));
-	assert_int_equal(count_said(runners, "executed 200", ""), 1);
-	assert_int_equal(count_said(runners, "linked 200", ""), RUNNERS - 1);
+	race(ibid, runners, "set-flag", FLAG("f", "on"));
+	assert_int_equal(race_count(runners, "executed 200", ""), 1);
+	assert_int_equal(race_count(runners, "linked 200", ""), RUNNERS - 1);
 	assert_int_equal(rows("ibid.event"), 1);
 }
 
@@ -593,9 +544,9 @@ static void of_many_that_set_one_thing_once_differently_one_wins(void **state) /
 {
 	(void)state;
 	struct runner runners[RUNNERS];
-	race(runners, "fix-flag", "{\"name\":\"f\",\"value\":\"v%d\"}");
-	assert_int_equal(count_said(runners, "executed 200", ""), 1);
-	assert_int_equal(count_said(runners, "rejected 409", "ALREADY_SET"), RUNNERS - 1);
+	race(ibid, runners, "fix-flag", "{\"name\":\"f\",\"value\":\"v%d\"}");
+	assert_int_equal(race_count(runners, "executed 200", ""), 1);
+	assert_int_equal(race_count(runners, "rejected 409", "ALREADY_SET"), RUNNERS - 1);
 	assert_int_equal(rows("ibid.event"), 1);
 }
 
@@ -603,19 +554,19 @@ static void of_many_that_make_one_version_one_does(void **state) /* S1 */
 {
 	(void)state;
 	struct runner runners[RUNNERS];
-	race(runners, "apply", "{\"case\":\"c\",\"version\":1,\"status\":\"S%d\"}");
-	assert_int_equal(count_said(runners, "executed 200", ""), 1);
-	assert_int_equal(count_said(runners, "rejected 409", "VERSION_TAKEN"), RUNNERS - 1);
+	race(ibid, runners, "apply", "{\"case\":\"c\",\"version\":1,\"status\":\"S%d\"}");
+	assert_int_equal(race_count(runners, "executed 200", ""), 1);
+	assert_int_equal(race_count(runners, "rejected 409", "VERSION_TAKEN"), RUNNERS - 1);
 }
 
 static void many_that_commute_all_do_and_none_takes_another_for_its_own_repetition(void **state)
 {
 	(void)state;
 	struct runner runners[RUNNERS];
-	race(runners, "tag-case", "{\"case\":\"c\",\"tag\":\"t%d\"}");
-	assert_int_equal(count_said(runners, "executed 200", ""), RUNNERS);
-	race(runners, "raise-mark", "{\"name\":\"m\",\"value\":%d}");
-	assert_int_equal(count_said(runners, "executed 200", ""), RUNNERS);
+	race(ibid, runners, "tag-case", "{\"case\":\"c\",\"tag\":\"t%d\"}");
+	assert_int_equal(race_count(runners, "executed 200", ""), RUNNERS);
+	race(ibid, runners, "raise-mark", "{\"name\":\"m\",\"value\":%d}");
+	assert_int_equal(race_count(runners, "executed 200", ""), RUNNERS);
 	assert_int_equal(rows("tag"), RUNNERS);
 	assert_int_equal(bed_number(&bed, "select value from counter"), RUNNERS - 1);
 }
