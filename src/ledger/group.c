@@ -17,7 +17,8 @@
 
 enum {
 	QUEUE_MAX_DEFAULT = 4096,
-	COMEBACK_US = 100, /* within which those who were just served are back with their next command */
+	COMEBACK_US =
+	    100, /* within which those who were just served are back with their next command */
 };
 
 struct waiter {
@@ -157,20 +158,29 @@ static bool has_twin(struct waiter *const *batch, size_t count, const struct wai
 	return false;
 }
 
-/* Out of the queue: whose turn it is, in order. A twin waits for the commit. */
-static size_t take_batch(struct lane *lane, struct waiter **ret)
+static struct waiter *dequeue(struct lane *lane, struct waiter **at)
+{
+	struct waiter *waiter = *at;
+	*at = waiter->next;
+	lane->waiting--;
+	lane->turn = waiter->turn;
+	return waiter;
+}
+
+/* Out of the queue: the leader, wherever it stands by now, and whose turn it is, in order. A twin
+ * waits for the commit. */
+static size_t take_batch(struct lane *lane, const struct waiter *leader, struct waiter **ret)
 {
 	size_t count = 0;
-	for (struct waiter **at = &lane->first; *at && count < GROUP_MAX;) {
-		struct waiter *waiter = *at;
-		if (has_twin(ret, count, waiter)) {
-			at = &waiter->next;
-			continue;
-		}
-		*at = waiter->next;
-		lane->waiting--;
-		lane->turn = waiter->turn;
-		ret[count++] = waiter;
+	struct waiter **at = &lane->first;
+	while (*at != leader)
+		at = &(*at)->next;
+	ret[count++] = dequeue(lane, at);
+	for (at = &lane->first; *at && count < GROUP_MAX;) {
+		if (has_twin(ret, count, *at))
+			at = &(*at)->next;
+		else
+			ret[count++] = dequeue(lane, at);
 	}
 	return count;
 }
@@ -215,7 +225,7 @@ static bool lead(struct lane *lane, struct waiter *self)
 {
 	struct waiter *batch[GROUP_MAX];
 	gather(lane);
-	size_t count = take_batch(lane, batch);
+	size_t count = take_batch(lane, self, batch);
 	if (count == 1)
 		return false;
 	pthread_mutex_unlock(&lane->lock);
@@ -251,6 +261,7 @@ enum ibid_code group_enter(struct group *group, struct group_place *place, enum 
 	}
 	self.state = first ? LEADS : WAITS;
 	if (!enqueue(lane, &self)) {
+		assert(!first); /* nobody waits in a lane that is not busy */
 		pthread_mutex_unlock(&lane->lock);
 		return err_set(err, IBID_BUSY,
 		               "too many commands wait already; nothing was done: send it again with the "
