@@ -290,10 +290,17 @@ void command_check_rules(struct reading *reading, const struct contract *contrac
                          const struct node *root)
 {
 	static void (*const rules[])(const struct check *) = {
-	    key_identifies_an_intent,     key_fields_are_declared,     key_form_has_fields,
-	    running_again_is_protected,   evidence_outlives_the_key,   nothing_is_ignored_and_only,
-	    same_payload_fits_the_fields, contended_rows_are_declared, fields_do_not_nest,
-	    staged_work_is_done_outside,  classes_agree,
+	    key_identifies_an_intent,
+	    key_fields_are_declared,
+	    key_form_has_fields,
+	    running_again_is_protected,
+	    evidence_outlives_the_key,
+	    nothing_is_ignored_and_only,
+	    same_payload_fits_the_fields,
+	    contended_rows_are_declared,
+	    fields_do_not_nest,
+	    staged_work_is_done_outside,
+	    classes_agree,
 	};
 	struct check check = {reading, contract, root};
 	for (size_t i = 0; i < COUNT(rules); i++)
