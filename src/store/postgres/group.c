@@ -91,7 +91,7 @@ static const char *array_of(struct group *group, column_fn *column)
 /* Those that can't be run here: told, where a look is enough, or left to run alone. */
 static void sort_out(struct group *group, const struct pg_call *lock, const struct pg_call *find)
 {
-	bool found[GROUP_MAX] = {false}, gained[GROUP_MAX];
+	bool found[GROUP_MAX] = {false}, gained[GROUP_MAX] = {false};
 	for (size_t i = 0; i < group->count; i++)
 		gained[i] = pg_cell_bool(lock->result, (int)i, 0);
 	for (int row = 0; row < PQntuples(find->result); row++) {
