@@ -59,8 +59,8 @@ static void assert_effects(int64_t count)
 struct stage {
 	struct ibid *ibid;
 	struct store *store;
-	size_t wanted;       /* wait behind the first command before it goes on */
-	_Atomic bool opened; /* verbs count from here on */
+	_Atomic size_t wanted; /* wait behind the first command before it goes on */
+	_Atomic bool opened;   /* verbs count from here on */
 	_Atomic bool held;
 	_Atomic int groups, singles;
 	_Atomic int lost;                             /* groups that ended in an error */
