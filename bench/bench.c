@@ -58,6 +58,7 @@ static void usage(FILE *out)
 	    "  BENCH_ONLY=PART,...     these parts only\n"
 	    "  BENCH_STORE=NAME        sqlite or postgres only\n"
 	    "  BENCH_CALLERS=N,...     callers at once (1,8,32; at most 64)\n"
+	    "  BENCH_WAY=TEXT          of the part payments: ways with this in their titles\n"
 	    "  BENCH_SECONDS=S         length of a round (0.5)\n"
 	    "  BENCH_ROUNDS=N          rounds (11)\n"
 	    "  BENCH_KEYS=KIND         keys of commands: random (UUIDv4) or ordered (UUIDv7)\n"
@@ -159,7 +160,7 @@ static void read_parts(bool wanted[PARTS])
 
 int main(int argc, char **argv)
 {
-	struct bench bench = {.env = env_system()};
+	struct bench bench = {.env = env_system(), .way = getenv("BENCH_WAY")};
 	bool wanted[PARTS];
 	bool help = argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
 	if (argc > 1) {

@@ -22,6 +22,7 @@ struct bench {
 	int callers[CALLER_COUNTS_MAX]; /* how many at once, one table each */
 	size_t caller_counts;
 	int64_t ledger_rows; /* of the large ledger */
+	const char *way;     /* of `payments`: those whose titles have it in them; NULL: all */
 	bool ordered_keys;   /* keys of commands grow with time, as UUIDv7 do; otherwise random */
 };
 
