@@ -570,7 +570,8 @@ static void a_handler_that_leaves_the_transaction_failed_has_failed(void **state
 static void await_unlocked(void)
 {
 	int64_t until_us = env_steady_us(env_system()) + 10000000;
-	while (fixture_number("select count(*) from pg_locks where locktype = 'advisory'"))
+	while (fixture_number("select count(*) from pg_locks join pg_database as d on d.oid = database "
+	                      "where locktype = 'advisory' and datname = current_database()"))
 		assert_true(env_steady_us(env_system()) < until_us);
 }
 
