@@ -65,6 +65,9 @@ class Documentation(unittest.TestCase):
     def test_the_command_line_page_shows_what_happens(self):
         self.walk("docs/cli.md", 0)
 
+    def test_the_case_management_page_shows_what_happens(self):
+        self.walk("examples/cases/README.md", 0)
+
 
 if __name__ == "__main__":
     unittest.main()

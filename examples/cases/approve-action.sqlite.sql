@@ -1,0 +1,25 @@
+-- One approval of one action.
+select ibid_reject('CASE_NOT_FOUND', 404, 'there is no such case')
+where not exists (select 1 from enforcement_case where tenant = :tenant and id = :caseId);
+
+select ibid_reject('APPROVED_OTHERWISE', 409, 'action ' || action_id || ' is approved as ' || action_type)
+from case_approval
+where tenant = :tenant and case_id = :caseId and action_id = :actionId and action_type <> :actionType;
+
+insert into case_approval (tenant, id, case_id, action_id, action_type, approved_by, approved_at)
+values (:tenant, :command_id, :caseId, :actionId, :actionType, :actor, :now);
+
+select ibid_reject('CASE_CLOSED', 409, 'nothing is approved in a closed case: reopen it')
+from enforcement_case where tenant = :tenant and id = :caseId and status = 'CLOSED';
+
+with step as materialized (
+  select ibid_move('case', :caseId, 'APPROVED', json_object('actionId', :actionId)) as move)
+update enforcement_case
+set status = move ->> 'state', version = move ->> 'version', updated_at = :now
+from step where tenant = :tenant and id = :caseId;
+
+select ibid_emit('case', :caseId, 'ActionApproved',
+                 json_object('approvalId', :command_id, 'actionId', :actionId, 'actionType', :actionType));
+
+select 201 as status, json_object('approvalId', :command_id, 'caseId', :caseId, 'actionId', :actionId) as body,
+       'approval' as resource_type, :command_id as resource_id;

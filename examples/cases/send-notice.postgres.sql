@@ -1,0 +1,15 @@
+-- One notice for each business key; whoever delivers it listens for the event. Closed cases have notices, too.
+select ibid.reject('CASE_NOT_FOUND', 404, 'there is no such case')
+where not exists (select 1 from enforcement_case where tenant = :tenant and id = :caseId for update);
+
+select ibid.reject('NO_SUCH_VERSION', 422, 'the case is at version ' || version)
+from enforcement_case where tenant = :tenant and id = :caseId and version < :caseVersion;
+
+insert into case_notice (tenant, id, case_id, source_case_version, notice_type, recipient, issued_at)
+values (:tenant, :command_id::text, :caseId, :caseVersion, :noticeType, :recipient, :now);
+
+select ibid.emit('case', :caseId, 'NoticeIssued',
+                 jsonb_build_object('noticeId', :command_id, 'caseVersion', :caseVersion, 'noticeType', :noticeType));
+
+select 202 as status, jsonb_build_object('noticeId', :command_id, 'caseId', :caseId, 'noticeType', :noticeType) as body,
+       'notice' as resource_type, :command_id as resource_id;

@@ -1,0 +1,15 @@
+-- One piece of evidence for each content. What is on file already is found even when the case is closed.
+select ibid_reject('CASE_NOT_FOUND', 404, 'there is no such case')
+where not exists (select 1 from enforcement_case where tenant = :tenant and id = :caseId);
+
+insert into case_evidence (tenant, id, case_id, sha256, file_name, kind, submitted_by, submitted_at)
+values (:tenant, :command_id, :caseId, :sha256, :fileName, :kind, :actor, :now);
+
+select ibid_reject('CASE_CLOSED', 409, 'a closed case takes no evidence: reopen it')
+from enforcement_case where tenant = :tenant and id = :caseId and status = 'CLOSED';
+
+select ibid_emit('case', :caseId, 'EvidenceSubmitted',
+                 json_object('evidenceId', :command_id, 'sha256', :sha256, 'kind', :kind));
+
+select 201 as status, json_object('evidenceId', :command_id, 'caseId', :caseId, 'sha256', :sha256) as body,
+       'evidence' as resource_type, :command_id as resource_id;
