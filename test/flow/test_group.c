@@ -367,6 +367,33 @@ static void what_a_member_leaves_for_the_commit_is_not_healed_by_a_neighbour(voi
 	ibid_close(stage.ibid);
 }
 
+/* A name that two constraints share, of which one can't be put off; and a schema that is closed to
+ * the role that ibid runs as. */
+static void constraints_of_others_do_not_keep_a_group_apart(void **state)
+{
+	(void)state;
+	if (bed.kind == BED_SQLITE)
+		skip();
+	struct stage stage = {0};
+	struct caller callers[MANY];
+	bed_exec(&bed, "create table one (n int, constraint alike unique (n) deferrable initially "
+	               "deferred)");
+	bed_exec(&bed, "create table two (n int, constraint alike check (n > 0))");
+	bed_exec(&bed, "create schema closed");
+	bed_exec(&bed, "create table closed.one (n int primary key deferrable initially deferred)");
+	bed_exec(&bed, "grant select, insert, update on hot, parent, entry to ibid_service");
+	bed_exec(&bed, "alter database \"%s\" set role = ibid_service", bed.database);
+	stage_open(&stage);
+	make_many(&stage, callers, MANY);
+	play(&stage, callers, MANY);
+	for (size_t i = 0; i < MANY; i++)
+		expect(&callers[i], "executed 201", "");
+	assert_int_equal(stage.singles, 1);
+	assert_int_equal(stage.lost, 0);
+	assert_effects(MANY);
+	ibid_close(stage.ibid);
+}
+
 /* A script that ends the transaction, or tries to, by the only ways that its engine leaves open. */
 static void a_member_that_ends_the_transaction_is_the_only_one_to_fail(void **state)
 {
@@ -716,6 +743,7 @@ int main(int argc, char **argv)
 	    TEST(without_serialize_by_only_sqlite_shares),
 	    TEST(neighbours_do_not_touch_each_other),
 	    TEST(what_a_member_leaves_for_the_commit_is_not_healed_by_a_neighbour),
+	    TEST(constraints_of_others_do_not_keep_a_group_apart),
 	    TEST(a_member_that_ends_the_transaction_is_the_only_one_to_fail),
 	    TEST(a_lost_commit_of_a_group_is_answered_for_each),
 	    TEST(a_group_killed_at_any_verb_has_answered_only_what_is_durable),
