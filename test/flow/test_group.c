@@ -394,6 +394,28 @@ static void constraints_of_others_do_not_keep_a_group_apart(void **state)
 	ibid_close(stage.ibid);
 }
 
+/* SET LOCAL would hold for all who come after it in the transaction. */
+static void what_a_member_sets_does_not_reach_its_neighbours(void **state)
+{
+	(void)state;
+	struct stage stage = {0};
+	struct caller callers[] = {
+	    adds(&stage, "first", 1, 1),   adds(&stage, "plain-1", 1, 1), adds(&stage, "sets", 1, 1),
+	    adds(&stage, "plain-2", 2, 1), adds(&stage, "plain-3", 3, 1),
+	};
+	enum { COUNT = sizeof callers / sizeof *callers };
+	callers[2].operation = "elsewhere";
+	stage_open(&stage);
+	play(&stage, callers, COUNT);
+	for (size_t i = 0; i < COUNT; i++)
+		expect(&callers[i], i == 2 ? "executed 200" : "executed 201", "");
+	assert_int_equal(stage.groups, 1);
+	const char *elsewhere = bed.kind == BED_SQLITE ? "elsewhere_hot" : "elsewhere.hot";
+	assert_int_equal(bed_number(&bed, "select sum(n) from %s", elsewhere), 1);
+	assert_int_equal(bed_number(&bed, "select sum(n) from hot"), COUNT - 1);
+	ibid_close(stage.ibid);
+}
+
 /* A script that ends the transaction, or tries to, by the only ways that its engine leaves open. */
 static void a_member_that_ends_the_transaction_is_the_only_one_to_fail(void **state)
 {
@@ -744,6 +766,7 @@ int main(int argc, char **argv)
 	    TEST(neighbours_do_not_touch_each_other),
 	    TEST(what_a_member_leaves_for_the_commit_is_not_healed_by_a_neighbour),
 	    TEST(constraints_of_others_do_not_keep_a_group_apart),
+	    TEST(what_a_member_sets_does_not_reach_its_neighbours),
 	    TEST(a_member_that_ends_the_transaction_is_the_only_one_to_fail),
 	    TEST(a_lost_commit_of_a_group_is_answered_for_each),
 	    TEST(a_group_killed_at_any_verb_has_answered_only_what_is_durable),
