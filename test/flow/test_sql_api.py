@@ -563,6 +563,21 @@ class SqlApi(unittest.TestCase):
             self.begin(self.app, "k-1")
         self.assertEqual(caught.exception.pgcode, "42501")
 
+    def test_another_store_on_the_same_server_gives_nobody_more(self):  # K05
+        other = self.database + "_other"
+        self.admin("create database " + other)
+        try:
+            made = run_ibid("init", "--store", PG.rsplit("/", 1)[0] + "/" + other, "--contracts", self.directory.name)
+            self.assertEqual(made.returncode, 0, made.stderr)
+        finally:
+            self.admin("drop database %s with (force)" % other)
+        with self.assertRaises(psycopg2.Error) as caught:
+            self.begin(self.app, "k", tenant="globex")
+        self.assertEqual(caught.exception.pgcode, "42501")
+        self.app.rollback()
+        for role in ("ibid_service", "ibid_operator", "ibid_eraser", "ibid_migrator"):
+            self.assertFalse(self.one(self.root, "select pg_has_role(%s, %s, 'member')", self.roles[0], role), role)
+
     def test_a_caller_may_see_what_is_compared(self):  # A03
         self.assertEqual(self.one(self.app, "select ibid.canonical(%s)", '{"b": 1.50, "a": "\\u0000"}'),
                          '{"a":"\\u0000","b":1.5}')
