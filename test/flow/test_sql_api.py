@@ -343,6 +343,8 @@ class SqlApi(unittest.TestCase):
                 (dict(key=""), "key"), (dict(key="a\nb"), "key"), (dict(key=None), "key"),
                 (dict(key="x" * 256), "key"), (dict(payload="{"), ""), (dict(payload='{"a":1,"a":2}'), "a"),
                 (dict(payload=None), ""), (dict(operation="nothing"), "no contract"),
+                (dict(correlation_id="x" * 129), "correlation id"), (dict(causation_id="a\nb"), "causation id"),
+                (dict(resource="x" * 129), "resource"), (dict(payload='"%s"' % ("x" * (4 << 20))), "payload"),
                 (dict(operation=None), "no contract"), (dict(client=None), "client"), (dict(actor=None), "actor")):
             names = dict(key="k", payload=PAYMENT)
             names.update(arguments)
@@ -356,13 +358,22 @@ class SqlApi(unittest.TestCase):
         for call, state in (("complete(%s, 500)", "IB010"), ("complete(%s, null)", "IB010"),
                             ("complete(%s, 200, 'no json')", "IB010"), ("complete(null)", "IB011"),
                             ("reject(%s, 'lower')", "IB010"), ("reject(%s, null)", "IB010"),
-                            ("reject(%s, 'NO', 500)", "IB010")):
+                            ("reject(%s, 'NO', 500)", "IB010"), ("reject(%s, repeat('N', 65))", "IB010"),
+                            ("reject(%s, 'NO', 422, repeat('n', 2001))", "IB010"),
+                            ("fail(%s, repeat('n', 2001))", "IB010"),
+                            ("complete(%s, 200, null, repeat('t', 129), 'i')", "IB010"),
+                            ("complete(%s, 200, null, 't', repeat('i', 256))", "IB010"),
+                            ("complete(%s, 200, '\"' || repeat('b', 4 << 20) || '\"')", "IB010")):
             with self.assertRaises(psycopg2.Error, msg=call) as caught:
                 self.ask(self.app, "select ibid.command_" + call, *([begun["id"]] if "%s" in call else []))
             self.assertEqual(caught.exception.pgcode, state, (call, caught.exception))
             self.ask(self.app, "rollback to s")
         self.ask(self.app, "select ibid.command_complete(%s)", begun["id"])
         self.app.commit()
+        for tenant in ("", "a\nb", " a", "x" * 129):  # of a role that has them all
+            with self.assertRaises(psycopg2.Error, msg=tenant) as caught:
+                self.begin(self.root, "k", tenant=tenant)
+            self.assertEqual((caught.exception.pgcode, "tenant" in str(caught.exception)), ("IB010", True))
         self.assertEqual(self.counts(), (0, 1, 0, 1))
 
     def test_a_strategy_that_looks_is_left_to_the_engine(self):  # A07
