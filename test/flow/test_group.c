@@ -436,6 +436,28 @@ static void a_member_that_ends_the_transaction_is_the_only_one_to_fail(void **st
 	ibid_close(stage.ibid);
 }
 
+/* What the SQL API refuses in a script is that script's failure: the transaction was rolled back,
+ * and nothing is unknown. SQLite has no such functions; its script misuses one that it has. */
+static void a_member_that_leaves_a_command_of_its_own_open_is_the_only_one_to_fail(void **state)
+{
+	(void)state;
+	struct stage stage = {0};
+	struct caller callers[] = {
+	    adds(&stage, "first", 1, 1),   adds(&stage, "plain-1", 1, 1), adds(&stage, "nested", 1, 1),
+	    adds(&stage, "plain-2", 2, 1), adds(&stage, "plain-3", 3, 1),
+	};
+	enum { COUNT = sizeof callers / sizeof *callers };
+	callers[2].operation = "nested";
+	stage_open(&stage);
+	play(&stage, callers, COUNT);
+	for (size_t i = 0; i < COUNT; i++)
+		expect(&callers[i], i == 2 ? "failed 500" : "executed 201", i == 2 ? "HANDLER_FAILED" : "");
+	assert_true(stage.groups >= 1);
+	assert_int_equal(rows("ibid.exception"), 0);
+	assert_effects(COUNT - 1);
+	ibid_close(stage.ibid);
+}
+
 /* ---- Durability ----------------------------------------------------------------------------- */
 
 static void a_lost_commit_of_a_group_is_answered_for_each(void **state) /* I7 */
@@ -768,6 +790,7 @@ int main(int argc, char **argv)
 	    TEST(constraints_of_others_do_not_keep_a_group_apart),
 	    TEST(what_a_member_sets_does_not_reach_its_neighbours),
 	    TEST(a_member_that_ends_the_transaction_is_the_only_one_to_fail),
+	    TEST(a_member_that_leaves_a_command_of_its_own_open_is_the_only_one_to_fail),
 	    TEST(a_lost_commit_of_a_group_is_answered_for_each),
 	    TEST(a_group_killed_at_any_verb_has_answered_only_what_is_durable),
 	    TEST(a_loud_tenant_does_not_keep_a_quiet_one_waiting),

@@ -213,7 +213,8 @@ static enum ibid_code run_failed(struct group *group, const struct run *run,
 		return code;
 	}
 	bool own = code == IBID_REJECTED || code == IBID_DUPLICATE || code == IBID_FAILED ||
-	           code == IBID_LIMIT;
+	           code == IBID_LIMIT ||
+	           (code == IBID_MISUSE && trip->done != run->first[at]); /* its script's own words */
 	if (!own || at == group->count)
 		return code;
 	leave_out(group, at);
