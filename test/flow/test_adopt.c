@@ -1375,6 +1375,9 @@ static void a_connection_that_is_not_ready_is_refused(void **state)
 	complete(adopted);
 	own_do(&own, "commit");
 	assert_rows(0, 1, 0, 1);
+	own_do(&own, "begin read only");
+	expect_error(&own, "order", "k-3", IBID_MISUSE, "the transaction is read-only");
+	own_do(&own, "commit");
 	own_close(&own);
 
 	own = own_open();

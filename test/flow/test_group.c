@@ -385,6 +385,7 @@ static void constraints_of_others_do_not_keep_a_group_apart(void **state)
 	bed_exec(&bed, "alter database \"%s\" set role = ibid_service", bed.database);
 	stage_open(&stage);
 	make_many(&stage, callers, MANY);
+	callers[MANY - 1] = adds(&stage, "late-parent", 1, 14); /* its own are put off as ever */
 	play(&stage, callers, MANY);
 	for (size_t i = 0; i < MANY; i++)
 		expect(&callers[i], "executed 201", "");
