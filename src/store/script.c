@@ -264,6 +264,7 @@ static enum ibid_code end_statement(struct splitter *s)
 	    .line = s->first_line,
 	    .params = arena_array(s->arena, s->used_count, sizeof *item->params),
 	    .param_count = s->used_count,
+	    .sets = word_is(s, 0, "set"),
 	    /* Their bodies may do anything. ON CONFLICT DO is not meant. */
 	    .leaves_state = s->leaves_state || word_is(s, 0, "do") || word_is(s, 0, "call"),
 	};

@@ -17,6 +17,7 @@ struct script_statement {
 	size_t *params;  /* PostgreSQL: $n is params[n - 1], an index into the specs; SQLite: those it
 	                    uses */
 	size_t param_count;
+	bool sets;         /* PostgreSQL: SET, which holds to the end of the transaction */
 	bool leaves_state; /* PostgreSQL: it may leave something in the session after the transaction */
 };
 

@@ -1118,6 +1118,21 @@ static void a_connection_without_foreign_keys_is_refused(void **state)
 	own_close(&own);
 }
 
+static void a_temporary_table_that_hides_the_stores_is_refused(void **state)
+{
+	(void)state;
+	struct own own = own_open();
+	own_do(&own, "create temp table ibid_audit as select * from ibid_audit");
+	own_begin(&own);
+	expect_error(&own, "order", "k", IBID_MISUSE, "a temporary table ibid_audit");
+	own_do(&own, "drop table temp.ibid_audit");
+	struct ibid_adopted *adopted = adopt(&own, "order", "k");
+	complete(adopted);
+	own_do(&own, "commit");
+	assert_rows(0, 1, 0, 1);
+	own_close(&own);
+}
+
 static void another_file_is_refused_and_another_name_is_not(void **state)
 {
 	(void)state;
@@ -1375,6 +1390,9 @@ static void a_connection_that_is_not_ready_is_refused(void **state)
 	complete(adopted);
 	own_do(&own, "commit");
 	assert_rows(0, 1, 0, 1);
+	own_do(&own, "begin read only");
+	expect_error(&own, "order", "k-3", IBID_MISUSE, "the transaction is read-only");
+	own_do(&own, "commit");
 	own_close(&own);
 
 	own = own_open();
@@ -1547,6 +1565,7 @@ int main(int argc, char **argv)
 	};
 	const struct CMUnitTest on_sqlite[] = {
 	    TEST(a_connection_without_foreign_keys_is_refused),
+	    TEST(a_temporary_table_that_hides_the_stores_is_refused),
 	    TEST(another_file_is_refused_and_another_name_is_not),
 	    TEST(what_only_a_new_transaction_can_mend_is_a_retry),
 	    TEST(the_callers_hooks_and_settings_stay_its_own),

@@ -367,6 +367,56 @@ static void what_a_member_leaves_for_the_commit_is_not_healed_by_a_neighbour(voi
 	ibid_close(stage.ibid);
 }
 
+/* A name that two constraints share, of which one can't be put off; and a schema that is closed to
+ * the role that ibid runs as. */
+static void constraints_of_others_do_not_keep_a_group_apart(void **state)
+{
+	(void)state;
+	if (bed.kind == BED_SQLITE)
+		skip();
+	struct stage stage = {0};
+	struct caller callers[MANY];
+	bed_exec(&bed, "create table one (n int, constraint alike unique (n) deferrable initially "
+	               "deferred)");
+	bed_exec(&bed, "create table two (n int, constraint alike check (n > 0))");
+	bed_exec(&bed, "create schema closed");
+	bed_exec(&bed, "create table closed.one (n int primary key deferrable initially deferred)");
+	bed_exec(&bed, "grant select, insert, update on hot, parent, entry to ibid_service");
+	bed_exec(&bed, "alter database \"%s\" set role = ibid_service", bed.database);
+	stage_open(&stage);
+	make_many(&stage, callers, MANY);
+	callers[MANY - 1] = adds(&stage, "late-parent", 1, 14); /* its own are put off as ever */
+	play(&stage, callers, MANY);
+	for (size_t i = 0; i < MANY; i++)
+		expect(&callers[i], "executed 201", "");
+	assert_int_equal(stage.singles, 1);
+	assert_int_equal(stage.lost, 0);
+	assert_effects(MANY);
+	ibid_close(stage.ibid);
+}
+
+/* SET LOCAL would hold for all who come after it in the transaction. */
+static void what_a_member_sets_does_not_reach_its_neighbours(void **state)
+{
+	(void)state;
+	struct stage stage = {0};
+	struct caller callers[] = {
+	    adds(&stage, "first", 1, 1),   adds(&stage, "plain-1", 1, 1), adds(&stage, "sets", 1, 1),
+	    adds(&stage, "plain-2", 2, 1), adds(&stage, "plain-3", 3, 1),
+	};
+	enum { COUNT = sizeof callers / sizeof *callers };
+	callers[2].operation = "elsewhere";
+	stage_open(&stage);
+	play(&stage, callers, COUNT);
+	for (size_t i = 0; i < COUNT; i++)
+		expect(&callers[i], i == 2 ? "executed 200" : "executed 201", "");
+	assert_int_equal(stage.groups, 1);
+	const char *elsewhere = bed.kind == BED_SQLITE ? "elsewhere_hot" : "elsewhere.hot";
+	assert_int_equal(bed_number(&bed, "select sum(n) from %s", elsewhere), 1);
+	assert_int_equal(bed_number(&bed, "select sum(n) from hot"), COUNT - 1);
+	ibid_close(stage.ibid);
+}
+
 /* A script that ends the transaction, or tries to, by the only ways that its engine leaves open. */
 static void a_member_that_ends_the_transaction_is_the_only_one_to_fail(void **state)
 {
@@ -383,6 +433,28 @@ static void a_member_that_ends_the_transaction_is_the_only_one_to_fail(void **st
 	for (size_t i = 0; i < COUNT; i++)
 		expect(&callers[i], i == 2 ? "failed 500" : "executed 201", i == 2 ? "HANDLER_FAILED" : "");
 	assert_true(stage.groups >= 1);
+	assert_effects(COUNT - 1);
+	ibid_close(stage.ibid);
+}
+
+/* What the SQL API refuses in a script is that script's failure: the transaction was rolled back,
+ * and nothing is unknown. SQLite has no such functions; its script misuses one that it has. */
+static void a_member_that_leaves_a_command_of_its_own_open_is_the_only_one_to_fail(void **state)
+{
+	(void)state;
+	struct stage stage = {0};
+	struct caller callers[] = {
+	    adds(&stage, "first", 1, 1),   adds(&stage, "plain-1", 1, 1), adds(&stage, "nested", 1, 1),
+	    adds(&stage, "plain-2", 2, 1), adds(&stage, "plain-3", 3, 1),
+	};
+	enum { COUNT = sizeof callers / sizeof *callers };
+	callers[2].operation = "nested";
+	stage_open(&stage);
+	play(&stage, callers, COUNT);
+	for (size_t i = 0; i < COUNT; i++)
+		expect(&callers[i], i == 2 ? "failed 500" : "executed 201", i == 2 ? "HANDLER_FAILED" : "");
+	assert_true(stage.groups >= 1);
+	assert_int_equal(rows("ibid.exception"), 0);
 	assert_effects(COUNT - 1);
 	ibid_close(stage.ibid);
 }
@@ -716,7 +788,10 @@ int main(int argc, char **argv)
 	    TEST(without_serialize_by_only_sqlite_shares),
 	    TEST(neighbours_do_not_touch_each_other),
 	    TEST(what_a_member_leaves_for_the_commit_is_not_healed_by_a_neighbour),
+	    TEST(constraints_of_others_do_not_keep_a_group_apart),
+	    TEST(what_a_member_sets_does_not_reach_its_neighbours),
 	    TEST(a_member_that_ends_the_transaction_is_the_only_one_to_fail),
+	    TEST(a_member_that_leaves_a_command_of_its_own_open_is_the_only_one_to_fail),
 	    TEST(a_lost_commit_of_a_group_is_answered_for_each),
 	    TEST(a_group_killed_at_any_verb_has_answered_only_what_is_durable),
 	    TEST(a_loud_tenant_does_not_keep_a_quiet_one_waiting),

@@ -343,6 +343,8 @@ class SqlApi(unittest.TestCase):
                 (dict(key=""), "key"), (dict(key="a\nb"), "key"), (dict(key=None), "key"),
                 (dict(key="x" * 256), "key"), (dict(payload="{"), ""), (dict(payload='{"a":1,"a":2}'), "a"),
                 (dict(payload=None), ""), (dict(operation="nothing"), "no contract"),
+                (dict(correlation_id="x" * 129), "correlation id"), (dict(causation_id="a\nb"), "causation id"),
+                (dict(resource="x" * 129), "resource"), (dict(payload='"%s"' % ("x" * (4 << 20))), "payload"),
                 (dict(operation=None), "no contract"), (dict(client=None), "client"), (dict(actor=None), "actor")):
             names = dict(key="k", payload=PAYMENT)
             names.update(arguments)
@@ -356,13 +358,22 @@ class SqlApi(unittest.TestCase):
         for call, state in (("complete(%s, 500)", "IB010"), ("complete(%s, null)", "IB010"),
                             ("complete(%s, 200, 'no json')", "IB010"), ("complete(null)", "IB011"),
                             ("reject(%s, 'lower')", "IB010"), ("reject(%s, null)", "IB010"),
-                            ("reject(%s, 'NO', 500)", "IB010")):
+                            ("reject(%s, 'NO', 500)", "IB010"), ("reject(%s, repeat('N', 65))", "IB010"),
+                            ("reject(%s, 'NO', 422, repeat('n', 2001))", "IB010"),
+                            ("fail(%s, repeat('n', 2001))", "IB010"),
+                            ("complete(%s, 200, null, repeat('t', 129), 'i')", "IB010"),
+                            ("complete(%s, 200, null, 't', repeat('i', 256))", "IB010"),
+                            ("complete(%s, 200, '\"' || repeat('b', 4 << 20) || '\"')", "IB010")):
             with self.assertRaises(psycopg2.Error, msg=call) as caught:
                 self.ask(self.app, "select ibid.command_" + call, *([begun["id"]] if "%s" in call else []))
             self.assertEqual(caught.exception.pgcode, state, (call, caught.exception))
             self.ask(self.app, "rollback to s")
         self.ask(self.app, "select ibid.command_complete(%s)", begun["id"])
         self.app.commit()
+        for tenant in ("", "a\nb", " a", "x" * 129):  # of a role that has them all
+            with self.assertRaises(psycopg2.Error, msg=tenant) as caught:
+                self.begin(self.root, "k", tenant=tenant)
+            self.assertEqual((caught.exception.pgcode, "tenant" in str(caught.exception)), ("IB010", True))
         self.assertEqual(self.counts(), (0, 1, 0, 1))
 
     def test_a_strategy_that_looks_is_left_to_the_engine(self):  # A07
@@ -562,6 +573,21 @@ class SqlApi(unittest.TestCase):
         with self.assertRaises(psycopg2.Error) as caught:
             self.begin(self.app, "k-1")
         self.assertEqual(caught.exception.pgcode, "42501")
+
+    def test_another_store_on_the_same_server_gives_nobody_more(self):  # K05
+        other = self.database + "_other"
+        self.admin("create database " + other)
+        try:
+            made = run_ibid("init", "--store", PG.rsplit("/", 1)[0] + "/" + other, "--contracts", self.directory.name)
+            self.assertEqual(made.returncode, 0, made.stderr)
+        finally:
+            self.admin("drop database %s with (force)" % other)
+        with self.assertRaises(psycopg2.Error) as caught:
+            self.begin(self.app, "k", tenant="globex")
+        self.assertEqual(caught.exception.pgcode, "42501")
+        self.app.rollback()
+        for role in ("ibid_service", "ibid_operator", "ibid_eraser", "ibid_migrator"):
+            self.assertFalse(self.one(self.root, "select pg_has_role(%s, %s, 'member')", self.roles[0], role), role)
 
     def test_a_caller_may_see_what_is_compared(self):  # A03
         self.assertEqual(self.one(self.app, "select ibid.canonical(%s)", '{"b": 1.50, "a": "\\u0000"}'),

@@ -220,6 +220,36 @@ class Postgres(Upgrade, unittest.TestCase):
     def count(self, table):
         return int(self.psql(self.store, "select count(*) from " + table))
 
+    def test_the_role_of_the_old_binary_goes_on_and_later_callers_get_no_more(self):  # K09 K05
+        # On a server of its own: roles belong to all of its databases.
+        script = r"""
+            set -eu
+            store() { echo "${IBID_TEST_PG%%/postgres}/$1" | sed "s|postgres@|$2@|"; }
+            sql() { psql -XAtq -v ON_ERROR_STOP=1 -d "$1" -c "$2"; }
+            submit() { echo '%(payment)s' | "$1" submit --store "$2" --contracts "%(contracts)s" --tenant acme \
+                --actor ann --operation create-payment --key "$3" --json >/dev/null; }
+            for name in one two; do
+                sql "$IBID_TEST_PG" "create database $name"
+                "%(old)s" init --store "$(store $name postgres)" --contracts "%(contracts)s" >/dev/null
+                sql "$(store $name postgres)" "grant all on all tables in schema public to public"
+            done
+            sql "$IBID_TEST_PG" "create role pay login in role ibid_app"
+            submit "%(old)s" "$(store one pay)" before
+            "%(new)s" migrate --store "$(store one postgres)" >/dev/null
+            sql "$IBID_TEST_PG" "create role caller login in role ibid_app"
+            "%(new)s" migrate --store "$(store two postgres)" >/dev/null
+            for binary in "%(old)s" "%(new)s"; do
+                for name in one two; do submit "$binary" "$(store $name pay)" "after-$binary"; done
+            done
+            sql "$(store one pay)" "select count(*) from ibid.command"
+            sql "$(store two caller)" "select count(*) from ibid.command"
+            ! submit "%(new)s" "$(store two caller)" refused 2>&1
+        """ % dict(old=self.old, new=NEW, contracts=self.contracts, payment=self.payment("k"))
+        done = subprocess.run([os.path.join(SOURCE, "tools", "with-postgres"), "sh", "-c", script],
+                              capture_output=True, text=True, env=environment(), timeout=300)
+        self.assertEqual(0, done.returncode, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, "^3\n0\n.*permission denied", done.stderr)
+
 
 class Abi(unittest.TestCase):
     def test_a_program_built_with_the_previous_header_runs_on_this_library(self):  # K09

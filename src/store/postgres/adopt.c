@@ -99,6 +99,9 @@ static bool succeeded(const PGresult *result)
 static enum ibid_code explain(struct pg_adopted *adopted, const PGresult *result,
                               struct ibid_err *err)
 {
+	const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+	if (sqlstate && strcmp(sqlstate, "25006") == 0)
+		return err_set(err, IBID_MISUSE, "the transaction is read-only: begin one that may write");
 	enum ibid_code code = pg_error(&adopted->conn, result, err);
 	return code == IBID_RETRY ? err_prefix(err, "roll your transaction back and run it again")
 	                          : code;

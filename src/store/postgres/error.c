@@ -211,7 +211,10 @@ enum ibid_code pg_error_outcome(struct pg_conn *conn, const PGresult *result, st
 	if (!*field(result, PG_DIAG_SQLSTATE))
 		return say_lost(conn, err);
 	enum ibid_code code = common_code(conn, result);
-	if (code == IBID_OK)
+	/* What the SQL API refuses in a script is the script's failure; only IB002 says that the
+	 * transaction was ended. */
+	bool refused = code == IBID_INVALID || (code == IBID_MISUSE && !is_state(result, "IB002"));
+	if (code == IBID_OK || refused)
 		code = IBID_FAILED;
 	explain(result, code, err);
 	if (code == IBID_FAILED)

@@ -5,7 +5,8 @@
  * run again. So nobody's success rests on what was undone, and a savepoint's costs are spared: a
  * subtransaction and its id for each member. What a member left for the end of the transaction is
  * checked before the next one's turn, where the database has a constraint that can be put off; or
- * a neighbour could heal what must fail. */
+ * a neighbour could heal what must fail. A script that sets something for the transaction runs
+ * alone. */
 #include "base/str.h"
 #include "store/postgres/postgres.h"
 
@@ -212,7 +213,8 @@ static enum ibid_code run_failed(struct group *group, const struct run *run,
 		return code;
 	}
 	bool own = code == IBID_REJECTED || code == IBID_DUPLICATE || code == IBID_FAILED ||
-	           code == IBID_LIMIT;
+	           code == IBID_LIMIT ||
+	           (code == IBID_MISUSE && trip->done != run->first[at]); /* its script's own words */
 	if (!own || at == group->count)
 		return code;
 	leave_out(group, at);
@@ -325,7 +327,7 @@ enum ibid_code pg_run_group(struct store *base, struct group_member **members, s
 	enum ibid_code code = IBID_OK;
 	bool over = false;
 	for (size_t i = 0; i < count; i++)
-		if (!members[i]->script->leaves_state)
+		if (!members[i]->script->leaves_state && !members[i]->script->sets)
 			group.members[group.count++] = members[i];
 	for (int run = 0; !code && !over && group.count && run < RUNS_MAX; run++) {
 		code = run_once(&group, &over, err);

@@ -45,6 +45,7 @@ static enum ibid_code build(struct script *script, const char *file, const char 
 		};
 		if (!pg_statement_register(&script->statements[i]))
 			return err_set(err, IBID_NOMEM, "out of memory");
+		script->sets |= parts->items[i].sets;
 		script->leaves_state |= parts->items[i].leaves_state;
 	}
 	return arena->failed ? err_set(err, IBID_NOMEM, "out of memory") : IBID_OK;

@@ -309,7 +309,7 @@ struct script {
 	const char *file;
 	struct script_statements parts;
 	struct pg_statement *statements; /* one per part */
-	bool leaves_state;               /* maybe: see script.h */
+	bool sets, leaves_state;         /* maybe: see script.h */
 	struct pg_statement finish; /* the last part, wrapped for express; sql NULL: not possible */
 };
 

@@ -166,8 +166,27 @@ static enum ibid_code settle(struct visit *visit, enum ibid_code code, struct ib
 	return IBID_OK;
 }
 
+/* A temporary table stands before ours of the same name: what is written to it is gone with the
+ * connection, and the key would run again (I2). */
+static enum ibid_code check_shadows(sqlite3 *db, struct ibid_err *err)
+{
+	static const char *const tables[] = {
+	    "ibid_command",   "ibid_open_command", "ibid_answer",   "ibid_audit",   "ibid_event",
+	    "ibid_aggregate", "ibid_event_key",    "ibid_evidence", "ibid_payload",
+	};
+	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+		if (sqlite3_table_column_metadata(db, "temp", tables[i], NULL, NULL, NULL, NULL, NULL,
+		                                  NULL) == SQLITE_OK)
+			return err_set(err, IBID_MISUSE,
+			               "the connection has a temporary table %s, which hides the store's",
+			               tables[i]);
+	return IBID_OK;
+}
+
 static enum ibid_code mark(struct visit *visit, struct ibid_err *err)
 {
+	if (check_shadows(visit->conn.db, err))
+		return err->code;
 	enum ibid_code code = lite_do(&visit->conn, LITE_adopt_mark, err);
 	return code ? explain(sqlite3_extended_errcode(visit->conn.db), visit, code, err) : IBID_OK;
 }

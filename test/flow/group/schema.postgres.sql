@@ -6,3 +6,6 @@ create table entry (
 );
 create unique index entry_no on entry (no);
 insert into hot select id, 0 from generate_series(1, 200) as id;
+create schema elsewhere;
+create table elsewhere.hot (id bigint primary key, n bigint not null);
+insert into elsewhere.hot select id, 0 from generate_series(1, 200) as id;

@@ -6,3 +6,5 @@ create table entry (
 ) strict;
 create unique index entry_no on entry (no);
 insert into hot with recursive ids(id) as (select 1 union all select id + 1 from ids where id < 200) select id, 0 from ids;
+create table elsewhere_hot (id integer primary key, n integer not null) strict;
+insert into elsewhere_hot select id, n from hot;

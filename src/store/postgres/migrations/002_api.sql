@@ -219,6 +219,9 @@ declare
 	noted text;
 begin
 	perform ibid.demand_tenant(command_begin.tenant);
+	noted := ibid.check_names(command_begin.tenant, command_begin.client, command_begin.actor,
+		command_begin.resource, command_begin.correlation_id, command_begin.causation_id);
+	noted := ibid.check_bytes('payload', command_begin.payload, 4 << 20);
 	contract := ibid.contract_of(command_begin.operation, command_begin.contract_version);
 	if contract -> 'staged' is not null then
 		raise exception 'operation % is staged: it is run by a program that calls ibid_stage',
@@ -358,7 +361,11 @@ declare
 	keep text := contract #>> '{answer,store}';
 	now timestamptz := clock_timestamp();
 	done ibid.command;
+	noted text;
 begin
+	noted := ibid.check_bytes('resource''s type', command_complete.resource_type, 128);
+	noted := ibid.check_bytes('resource''s id', command_complete.resource_id, 255);
+	noted := ibid.check_bytes('body', command_complete.body, 4 << 20);
 	if (command_complete.status between 200 and 399) is not true then
 		raise exception 'status % is no success: 200 to 399', coalesce(command_complete.status::text, 'null')
 			using errcode = 'IB010', hint = 'reject with ibid.command_reject, fail with ibid.command_fail';
@@ -410,11 +417,12 @@ create function ibid.command_reject(command_id uuid, code text, status int defau
 	message text default null)
 returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
-	if (command_reject.code ~ '^[A-Z0-9_]+$') is not true
+	if (command_reject.code ~ '^[A-Z0-9_]{1,64}$') is not true
 		or (command_reject.status between 400 and 499) is not true then
-		raise exception 'reject needs a code of A-Z, 0-9 and _, and a status from 400 to 499'
+		raise exception 'reject needs a code of up to 64 A-Z, 0-9 and _, and a status from 400 to 499'
 			using errcode = 'IB010';
 	end if;
+	perform ibid.check_bytes('message', command_reject.message, 2000);
 	perform ibid.refuse_command(command_reject.command_id, 'business', command_reject.status,
 		command_reject.code, command_reject.message);
 end $$;
@@ -424,6 +432,7 @@ comment on function ibid.command_reject(uuid, text, int, text) is
 create function ibid.command_fail(command_id uuid, message text default null)
 returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
+	perform ibid.check_bytes('message', command_fail.message, 2000);
 	perform ibid.refuse_command(command_fail.command_id, 'server', 500, 'HANDLER_FAILED',
 		command_fail.message);
 end $$;

@@ -9,13 +9,25 @@
 -- Rows are guarded by policies on the tenant, except from the owner of the tables. Partitions are read through
 -- their root only: a policy of the root does not hold for a partition named directly.
 
-do $$ begin
+-- In schema 1 ibid_app was what libibid ran as: where a store of that time is migrated, its members go on as they
+-- were. Only once in a cluster, when ibid_service is made: members that ibid_app gets later, for any of its
+-- databases, are SQL callers, and must not be given every tenant.
+do $$ declare
+	member text;
+begin
 	if to_regrole('ibid_service') is null then
 		create role ibid_service nologin;
+		if exists (select from ibid.schema_version as v where v.version = 1 and v.at < now()) then
+			for member in select m.rolname from pg_auth_members as a join pg_roles as m on m.oid = a.member
+				where a.roleid = to_regrole('ibid_app') loop
+				execute format('grant ibid_service to %I', member);
+			end loop;
+		end if;
 	end if;
 exception
 	when duplicate_object or unique_violation then null;
-	when insufficient_privilege then raise notice 'no right to create role ibid_service: skipped';
+	when insufficient_privilege then
+		raise notice 'no right to create role ibid_service: create it, and grant it to the roles that libibid connects as';
 end $$;
 
 do $$ begin
@@ -25,20 +37,6 @@ do $$ begin
 exception
 	when duplicate_object or unique_violation then null;
 	when insufficient_privilege then raise notice 'no right to create role ibid_eraser: skipped';
-end $$;
-
--- In schema 1 ibid_app was what libibid ran as: its members at this time go on as they were.
-do $$ declare
-	member text;
-begin
-	if to_regrole('ibid_app') is not null and to_regrole('ibid_service') is not null then
-		for member in select m.rolname from pg_auth_members as a join pg_roles as m on m.oid = a.member
-			where a.roleid = to_regrole('ibid_app') loop
-			execute format('grant ibid_service to %I', member);
-		end loop;
-	end if;
-exception when insufficient_privilege then
-	raise notice 'no right to grant ibid_service: grant it to the roles that libibid connects as';
 end $$;
 
 revoke all on all tables in schema ibid from public;
