@@ -1568,6 +1568,33 @@ static void doctor_knows_every_index_of_the_schema(void **state)
 	assert_int_equal(examine(8).refused, count);
 }
 
+/* A restore may leave triggers switched off. */
+static void doctor_knows_every_trigger_and_every_policy_of_the_schema(void **state)
+{
+	static const char triggers[] = "from pg_trigger as t join pg_class as c on c.oid = t.tgrelid\n"
+	                               "where not t.tgisinternal and c.relnamespace = "
+	                               "'ibid'::regnamespace";
+	char sql[512];
+	(void)state;
+	store_close(fixture_fresh());
+	snprintf(sql, sizeof sql, "select count(*) %s", triggers);
+	int64_t count = fixture_number(sql);
+	snprintf(sql, sizeof sql,
+	         "update pg_trigger set tgenabled = 'D' where oid in (select t.oid %s)", triggers);
+	assert_true(fixture_exec(sql));
+	assert_int_equal(examine(8).refused, count);
+	assert_true(fixture_exec("update pg_trigger set tgenabled = 'O' where tgenabled = 'D'"));
+	assert_true(fixture_exec("alter table ibid.command disable row level security"));
+	struct findings findings = examine(8);
+	assert_int_equal(findings.refused, 1);
+	assert_string_equal(findings.refusal,
+	                    "row security of ibid.command is missing or switched off");
+	assert_true(fixture_exec("drop trigger command_is_finished on ibid.open_command"));
+	assert_string_equal(examine(8).refusal,
+	                    "trigger command_is_finished of ibid.open_command is missing or switched "
+	                    "off");
+}
+
 static void doctor_warns_of_named_statements_behind_a_pool(void **state)
 {
 	struct bouncer bouncer;
@@ -1770,6 +1797,7 @@ int main(void)
 	    cmocka_unit_test(doctor_warns_of_clocks_that_differ),
 	    cmocka_unit_test(doctor_warns_of_transaction_ids_that_are_not_frozen),
 	    cmocka_unit_test(doctor_knows_every_index_of_the_schema),
+	    cmocka_unit_test(doctor_knows_every_trigger_and_every_policy_of_the_schema),
 	    cmocka_unit_test(doctor_warns_of_named_statements_behind_a_pool),
 	    cmocka_unit_test(a_database_that_is_not_in_utf8_is_refused),
 	    cmocka_unit_test(an_error_points_at_its_line_and_quotes_no_value),
