@@ -299,6 +299,12 @@ static void a_posting_date_is_kept_and_compared_where_it_is_given(void **state) 
 	                            "select count(*) from ibid.journal_group where cast(posting_date "
 	                            "as text) = '2026-02-28' and description = 'rent'"),
 	                 1);
+	expect_rejected("post", "k-4",
+	                "{\"source\":\"s\",\"date\":\"2026-03-01\",\"lines\":[" TEN_EUR "]}",
+	                "SOURCE_POSTED", 409, "another date");
+	expect_rejected("post", "k-5",
+	                "{\"source\":\"t\",\"date\":\"0000-01-01\",\"lines\":[" TEN_EUR "]}",
+	                "INVALID_PAYLOAD", 422, "/date"); /* no store's calendar decides */
 	assert_int_equal(rows("ibid.journal_group"), 1);
 }
 
