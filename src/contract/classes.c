@@ -7,6 +7,7 @@
 #include "contract/classes.h"
 
 #include "base/canon.h"
+#include "base/instant.h"
 
 #include <string.h>
 
@@ -316,16 +317,46 @@ static void mark_number(struct scrubbing *scrubbing, const struct json *number)
 	str_release(&canonical);
 }
 
+/* As a handler has it, as a document in its words would have it, and where it is a point in time,
+ * as handlers get that: in UTC; databases write it with a space. */
+static void mark_text(struct scrubbing *scrubbing, const char *text, size_t size)
+{
+	struct str other = STR_INIT(2 * (size_t)KEPT_BYTES_MAX);
+	mark_value(scrubbing, text, size);
+	str_add_json(&other, text, size);
+	if (other.size > size + 2) {
+		other.data[--other.size] = '\0';
+		mark_value(scrubbing, other.data + 1, other.size - 1);
+	}
+	str_clear(&other);
+	if (instant_canonical(text, size, &other) && !other.failed) {
+		other.data[--other.size] = '\0'; /* the zone may be written in another way */
+		mark_value(scrubbing, other.data, other.size);
+		*strchr(other.data, 'T') = ' ';
+		mark_value(scrubbing, other.data, other.size);
+	}
+	str_release(&other);
+}
+
+/* Names are part of what is hidden where nothing of it is kept in clear, unless the contract itself
+ * tells them. */
+static bool hides_names(struct place place)
+{
+	return (place.class == CLASS_ENCRYPT || place.class == CLASS_OMIT) && !place.declared;
+}
+
 static void mark_values(struct scrubbing *scrubbing, const struct json *value, struct place place)
 {
 	size_t size = scrubbing->path.size, index = 0;
 	if (place.class == CLASS_STORE && !place.declared)
 		return;
 	if (place.class != CLASS_STORE && value->type == JSON_STRING)
-		mark_value(scrubbing, value->text, value->size);
+		mark_text(scrubbing, value->text, value->size);
 	else if (place.class != CLASS_STORE && value->type == JSON_NUMBER)
 		mark_number(scrubbing, value);
 	for (const struct json *child = value->child; child; child = child->next, index++) {
+		if (child->name && hides_names(place))
+			mark_text(scrubbing, child->name, child->name_size);
 		if (place.declared)
 			add_segment(&scrubbing->path, child, index);
 		mark_values(scrubbing, child, place_at(scrubbing->contract, &scrubbing->path, place));

@@ -234,5 +234,6 @@ const struct contract_field *contract_field_at(const struct contract *contract,
                                                const char *pointer);
 const char *contract_strategy_name(enum contract_strategy strategy);
 const char *field_type_name(enum field_type type);
+const char *field_class_name(enum field_class class);
 
 #endif

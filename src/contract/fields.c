@@ -169,9 +169,15 @@ static void check_boolean(struct check *check, const struct json *value, struct 
 		problem(check, param->field->pointer, "must be true or false");
 }
 
+/* PostgreSQL has no year 0, so that a handler could not be given it. */
+static bool in_year_0(const char *date)
+{
+	return strncmp(date, "0000", 4) == 0;
+}
+
 static void check_date(struct check *check, const struct json *value, struct param *param)
 {
-	if (value->type == JSON_STRING && date_ok(value->text, value->size))
+	if (value->type == JSON_STRING && date_ok(value->text, value->size) && !in_year_0(value->text))
 		set_text(check, param, value->text, value->size);
 	else
 		problem(check, param->field->pointer, "must be a date (YYYY-MM-DD)");
@@ -180,7 +186,8 @@ static void check_date(struct check *check, const struct json *value, struct par
 static void check_instant(struct check *check, const struct json *value, struct param *param)
 {
 	struct str utc = STR_INIT(value->size + INSTANT_TEXT_SIZE);
-	if (value->type == JSON_STRING && instant_canonical(value->text, value->size, &utc))
+	if (value->type == JSON_STRING && instant_canonical(value->text, value->size, &utc) &&
+	    !in_year_0(str_text(&utc)))
 		set_text(check, param, str_text(&utc), utc.size);
 	else
 		problem(check, param->field->pointer, "must be a date and time with a zone (RFC 3339)");

@@ -95,6 +95,7 @@ static const char *joined(struct arena *arena, const struct texts *texts, const 
 	X("other_payload", "Same key, other payload", "duplicates.other_payload", "")                  \
 	X("by_source", "Duplicates by source", "duplicates.by_source", "")                             \
 	X("unique", "Business uniqueness", "unique", "none declared")                                  \
+	X("payload", "Payload kept", "payload", "omit")                                                \
 	X("answer_stored", "Answer stored", "answer.store", "")                                        \
 	X("evidence", "Evidence of duplicates", "duplicates.evidence", "")                             \
 	X("audit_retain", "Audit kept for", "audit.retain", "")                                        \
@@ -250,7 +251,7 @@ static void add_queues(struct sheet *sheet, const struct view *view)
 	if (contract->final[FAILURE_BUSINESS])
 		add_queue(sheet, view, "business", "a business rejection that its sender disputes",
 		          "resolve the reason; send a new intent with a new key");
-	add_queue(sheet, view, "technical", "a server failure that does not go away",
+	add_queue(sheet, view, "dead-letter", "a server failure that does not go away",
 	          contract->final[FAILURE_SERVER] ? "repair; send a new intent with a new key"
 	                                          : "repair; send the same key again");
 	add_queue(sheet, view, "data-quality", "a key that comes with another payload",
@@ -348,6 +349,19 @@ static const char *commit_lost(const struct view *view)
 	       "caller asks again with the same key";
 }
 
+static const char *without_unique(const struct contract *contract)
+{
+	if (contract->already)
+		return "linked to what is there: `already` finds it under any key";
+	if (contract->strategy == STRATEGY_COMMUTATIVE)
+		return "done again, which changes nothing";
+	if (contract->strategy == STRATEGY_NONE)
+		return "done again, and nobody minds";
+	return contract->key.from == KEY_FIELDS
+	           ? "can't be: the same fact has the same key"
+	           : "a second effect: no `unique` is declared, only reconciliation finds it";
+}
+
 static const char *new_key(const struct view *view)
 {
 	const struct contract *contract = view->contract;
@@ -358,10 +372,7 @@ static const char *new_key(const struct view *view)
 		             ? "linked to the existing document"
 		             : "rejected with the existing document's id");
 	if (!contract->unique_count)
-		str_adds(&text,
-		         contract->key.from == KEY_FIELDS
-		             ? "can't be: the same fact has the same key"
-		             : "a second effect: no `unique` is declared, only reconciliation finds it");
+		str_adds(&text, without_unique(contract));
 	const char *copy = arena_strndup(view->arena, str_text(&text), text.size);
 	str_release(&text);
 	return copy;
@@ -464,7 +475,8 @@ static void add_runbook(struct sheet *sheet, const struct view *view)
 	add_step(sheet, view, "a caller asks what became of a command", "ibid command show",
 	         "tell the outcome; the same key gives the same answer");
 	add_step(sheet, view, "commands stay unknown or in progress",
-	         "ibid command list, ibid command show",
+	         contract->staged.lease_us ? "ibid command recover, ibid exception list"
+	                                   : "ibid exception list, ibid command show",
 	         arena_printf(view->arena,
 	                      "send the same key again; if it stays unknown, %s compares with %s first",
 	                      contract->owner, contract->reconciled_by));

@@ -275,6 +275,11 @@ const char *field_type_name(enum field_type type)
 	return type_names[type];
 }
 
+const char *field_class_name(enum field_class class)
+{
+	return class_names[class];
+}
+
 #define AT(member) offsetof(struct contract_field, member)
 /* clang-format off */
 static const struct member field_members[] = {

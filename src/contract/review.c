@@ -132,9 +132,54 @@ static struct answer canonical(const struct view *view)
 
 static struct answer conflict(const struct view *view)
 {
+	const struct contract_duplicates *duplicates = &view->contract->duplicates;
+	bool evaluates = duplicates->rejected_other_payload != REJECTED_OTHER_CONFLICT;
 	return ANSWER(view, PASS,
-	              "refused as a conflict, and kept as evidence (duplicates.evidence: %s)",
-	              view->contract->duplicates.evidence == EVIDENCE_EACH ? "each" : "count");
+	              "refused as a conflict, and kept as evidence (duplicates.evidence: %s)%s",
+	              duplicates->evidence == EVIDENCE_EACH ? "each" : "count",
+	              evaluates ? "; after a rejection it is evaluated (rejected_other_payload)" : "");
+}
+
+static const char *classed(const struct view *view, enum field_class class)
+{
+	const struct contract *contract = view->contract;
+	struct str found = STR_INIT(TEXT_BYTES_MAX);
+	for (size_t i = 0; i < contract->field_count; i++)
+		if (contract->fields[i].class == class)
+			str_addf(&found, "%s%s", found.size ? ", " : "", contract->fields[i].pointer);
+	const char *copy = arena_strndup(view->arena, str_text(&found), found.size);
+	str_release(&found);
+	return copy ? copy : "";
+}
+
+/* "payload: redact; store: /currency; omit: /cvc" */
+static const char *classes(const struct view *view)
+{
+	const struct contract *contract = view->contract;
+	struct str text = STR_INIT(TEXT_BYTES_MAX);
+	str_addf(&text, "payload: %s", field_class_name(contract->payload));
+	for (enum field_class class = CLASS_STORE; class <= CLASS_OMIT; class ++) {
+		const char *fields = classed(view, class);
+		if (*fields)
+			str_addf(&text, "; %s: %s", field_class_name(class), fields);
+	}
+	const char *copy = arena_strndup(view->arena, str_text(&text), text.size);
+	str_release(&text);
+	return copy ? copy : "";
+}
+
+static struct answer payload_kept(const struct view *view)
+{
+	const struct contract *contract = view->contract;
+	const char *retain = lasting(view, contract->key.retain_us);
+	if (contract->payload == CLASS_OMIT)
+		return ANSWER(view, PASS, "%s; its fingerprint is kept, and nothing else of it",
+		              classes(view));
+	if (contract->payload == CLASS_STORE)
+		return ANSWER(view, ASK,
+		              "%s; all else is kept as sent for %s: is none of it personal or secret?",
+		              classes(view), retain);
+	return ANSWER(view, PASS, "%s; kept for %s", classes(view), retain);
 }
 
 /* ---- Duplicates and answers ----------------------------------------------------------------- */
@@ -185,8 +230,31 @@ static struct answer replayed(const struct view *view)
 	"look at the callback's code: only what it writes through ibid_work_sqlite or "                \
 	"ibid_work_postgres commits with the command; "
 
+#define STAGED                                                                                     \
+	"staged: claimed and committed, worked on outside, and finished by a second transaction; "
+
+/* What becomes of a staged command whose worker went silent. */
+static const char *recovered_by(const struct view *view)
+{
+	switch (view->contract->staged.recover) {
+	case RECOVER_INQUIRY: return "recover: inquiry; the program asks the partner";
+	case RECOVER_QUERY:
+		return arena_printf(view->arena, "recover: %s looks at business state",
+		                    view->contract->staged.query);
+	case RECOVER_HUMAN: break;
+	}
+	return "recover: human; it becomes UNKNOWN, with an exception";
+}
+
+static bool is_staged(const struct view *view)
+{
+	return view->contract->staged.lease_us;
+}
+
 static struct answer atomic(const struct view *view)
 {
+	if (is_staged(view))
+		return ANSWER(view, ASK, STAGED "is what it does outside harmless when it is repeated?");
 	if (view->contract->script)
 		return ANSWER(view, PASS, "%s runs in the transaction that writes the command's row",
 		              view->contract->script);
@@ -197,6 +265,9 @@ static struct answer recovery(const struct view *view)
 {
 	if (view->contract->script)
 		return ANSWER(view, NOT_APPLICABLE, "they are committed atomically");
+	if (is_staged(view))
+		return ANSWER(view, PASS, "`ibid command recover` when the lease of %s has ended; %s",
+		              lasting(view, view->contract->staged.lease_us), recovered_by(view));
 	return ANSWER(view, ASK, CALLBACK "how is the rest recovered?");
 }
 
@@ -204,6 +275,9 @@ static struct answer crash(const struct view *view)
 {
 	if (view->contract->script)
 		return ANSWER(view, PASS, "no: row, effect, events and audit entry are one commit");
+	if (is_staged(view))
+		return ANSWER(view, ASK, STAGED "a crash leaves the row IN_PROGRESS, and %s: does it tell?",
+		              recovered_by(view));
 	return ANSWER(view, ASK, CALLBACK "what does a crash leave of the rest?");
 }
 
@@ -221,6 +295,10 @@ static struct answer record(const struct view *view)
 
 static struct answer stale(const struct view *view)
 {
+	if (is_staged(view))
+		return ANSWER(view, ASK,
+		              "who runs `ibid command recover`, and how often? A lease ends after %s; %s",
+		              lasting(view, view->contract->staged.lease_us), recovered_by(view));
 	if (view->contract->script)
 		return ANSWER(
 		    view, PASS,
@@ -378,12 +456,11 @@ static struct answer evidence_kept(const struct view *view)
 
 static struct answer growth(const struct view *view)
 {
-	return ANSWER(
-	    view, ASK,
-	    "this version deletes nothing: is there room for the commands of %s and the audit "
-	    "entries of %s?",
-	    lasting(view, view->contract->key.retain_us),
-	    lasting(view, view->contract->audit_retain_us));
+	return ANSWER(view, ASK,
+	              "`ibid retain` empties commands after %s and removes them after %s: who runs it, "
+	              "and how often?",
+	              lasting(view, view->contract->key.retain_us),
+	              lasting(view, view->contract->audit_retain_us));
 }
 
 /* ---- Events --------------------------------------------------------------------------------- */
@@ -436,9 +513,10 @@ static struct answer poison(const struct view *view)
 
 static struct answer outbox_retention(const struct view *view)
 {
-	return of_events(view, ASK,
-	                 "this version keeps every outbox row: for how long must it be "
-	                 "there to be read again, and who removes it?");
+	return of_events(
+	    view, ASK,
+	    "outbox rows stay until `ibid retain --events-older-than` removes them: for how "
+	    "long must they be there to be read again?");
 }
 
 static struct answer no_consumer(const struct view *view)
@@ -497,8 +575,28 @@ static struct answer external(const struct view *view)
 	return ANSWER(view, ASK, "look at the callback's code: does it call another system, and how?");
 }
 
+/* May it be sent again where it may have been done? */
+static struct answer blind_retry(const struct view *view)
+{
+	if (is_staged(view))
+		return ANSWER(view, PASS, "a worker that went silent is fenced, nothing is run again; %s",
+		              recovered_by(view));
+	return external(view);
+}
+
+static struct answer inquiry(const struct view *view)
+{
+	if (is_staged(view) && view->contract->staged.recover != RECOVER_HUMAN)
+		return ANSWER(view, PASS, "%s", recovered_by(view));
+	return external(view);
+}
+
 static struct answer unknown(const struct view *view)
 {
+	if (is_staged(view))
+		return ANSWER(view, PASS,
+		              "%s; without an answer the command is UNKNOWN, and an exception for %s opens",
+		              recovered_by(view), view->contract->owner);
 	return ANSWER(view, PASS,
 	              "a commit that did not report success is looked up before anything is repeated; "
 	              "reconciled_by: %s",
@@ -555,7 +653,8 @@ static struct answer owner(const struct view *view)
 static struct answer visible(const struct view *view)
 {
 	return ANSWER(view, PASS,
-	              "`ibid command list --state failed` (or unknown), `ibid command show`");
+	              "`ibid exception list`, `ibid command list --state failed` (or unknown), `ibid "
+	              "command show`");
 }
 
 static struct answer manual_replay(const struct view *view)
@@ -705,8 +804,8 @@ static const struct question {
     {ERP, "Are broker acknowledgments aligned with DB commit?", consumers},
     {ERP, "Is the external request idempotent?", external},
     {ERP, "Is unknown outcome modelled?", unknown},
-    {ERP, "Is status inquiry available?", external},
-    {ERP, "Is blind retry prohibited after possible execution?", external},
+    {ERP, "Is status inquiry available?", inquiry},
+    {ERP, "Is blind retry prohibited after possible execution?", blind_retry},
     {ERP, "Is external reference stored?", external},
     {ERP, "Is reconciliation scheduled?", reconciled},
     {ERP, "Are failures classified?", classified},
@@ -787,7 +886,7 @@ static const struct question {
     {DB, "Can replay safely reprocess messages?", no_consumer},
     {DB, "How do we inspect stuck commands?", visible},
     {DB, "How do we recover stale IN_PROGRESS rows?", stale},
-    {DB, "How do we reconcile external ambiguous outcomes?", external},
+    {DB, "How do we reconcile external ambiguous outcomes?", inquiry},
     {DB, "What metrics prove idempotency is working?", metrics},
 
     {OURS, complete_question, complete},
@@ -795,6 +894,7 @@ static const struct question {
     {OURS, "Is there a script for the store?", scripts},
     {OURS, "Does every event have one owner?", event_owner},
     {OURS, "Does the strategy have what it needs?", strategy},
+    {OURS, "What is kept of a payload, and how?", payload_kept},
 };
 
 /* ---- Writing -------------------------------------------------------------------------------- */

@@ -139,6 +139,20 @@ class Erase:
         again = self.send("mine", document("ok"))
         self.assertEqual((again["replayed"], again["reason"]), (True, "ERASED"))
 
+    def test_exceptions_of_a_command_lose_what_they_tell_of_a_person(self):
+        sent = self.send("k", document("ok"))
+        times = ("opened_us, due_us", "1, 1") if isinstance(self, Sqlite) else ("opened_at", "now()")
+        self.sql("insert into ibid.exception (tenant, id, queue, state, severity, subject_type, subject_id, source, reason, detail, "
+                 "note, owner, retryable, actions, %s) select tenant, id, 'business', 'OPEN', 'high', 'command', ?, client, 'R', ?, ?, "
+                 "'tests', %s, '', %s from ibid.command" % (times[0], "0" if isinstance(self, Sqlite) else "false", times[1]),
+                 sent["command_id"], "it was " + LOOSE, "call " + LOOSE)
+        look = "select source, detail, note, reason, owner from ibid.exception"
+        self.assertEqual(self.erase("--resource-type", "note", "--resource-id", SEEN)["exceptions"], 1)
+        self.assertEqual(self.sql(look), [(WEB, None, None, "R", "tests")])
+        self.assertEqual(self.erase("--actor", ANN)["exceptions"], 1)
+        self.assertEqual(self.sql(look), [("erased", None, None, "R", "tests")])
+        self.assertNotIn(WEB.encode(), self.raw().replace(b'{"client":"%s"}' % WEB.encode(), b""))
+
     def test_many_commands_go_in_small_transactions(self):
         for i in range(7):
             self.send("k-%d" % i, document("ok"))

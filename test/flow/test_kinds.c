@@ -299,6 +299,12 @@ static void a_posting_date_is_kept_and_compared_where_it_is_given(void **state) 
 	                            "select count(*) from ibid.journal_group where cast(posting_date "
 	                            "as text) = '2026-02-28' and description = 'rent'"),
 	                 1);
+	expect_rejected("post", "k-4",
+	                "{\"source\":\"s\",\"date\":\"2026-03-01\",\"lines\":[" TEN_EUR "]}",
+	                "SOURCE_POSTED", 409, "another date");
+	expect_rejected("post", "k-5",
+	                "{\"source\":\"t\",\"date\":\"0000-01-01\",\"lines\":[" TEN_EUR "]}",
+	                "INVALID_PAYLOAD", 422, "/date"); /* no store's calendar decides */
 	assert_int_equal(rows("ibid.journal_group"), 1);
 }
 
@@ -450,6 +456,30 @@ static void posted_lines_are_never_edited_even_by_the_owner(void **state) /* B14
 	                            "ibid.journal_line l on l.group_id = g.id where g.source = 's' "
 	                            "and cast(l.amount as text) = '10'"),
 	                 2);
+}
+
+/* On SQLite, ibid's tables are closed to scripts altogether. */
+static void a_group_that_was_posted_is_never_added_to(void **state) /* B14 */
+{
+	(void)state;
+	if (bed.kind == BED_SQLITE)
+		skip();
+	bed_expect(ibid, "post", "k-1", POST("s", TEN_EUR), "executed 201");
+	bed_refuses(&bed,
+	            "insert into ibid.journal_line select tenant, group_id, 9, account, direction, 1, "
+	            "currency from ibid.journal_line where direction = 'DEBIT'",
+	            "whole");
+	bed_refuses(&bed,
+	            "insert into ibid.journal_line select tenant, group_id, line + 9, account, "
+	            "direction, amount, currency from ibid.journal_line",
+	            "whole");
+	bed_refuses(
+	    &bed,
+	    "with g as (insert into ibid.journal_group select tenant, gen_random_uuid(), 'other', "
+	    "command_id, posting_date, null, at from ibid.journal_group returning *) "
+	    "insert into ibid.journal_line select tenant, id, 1, 'a', 'DEBIT', 1, 'EUR' from g",
+	    "whole");
+	assert_int_equal(rows("ibid.journal_line"), 2);
 }
 
 /* ---- State transitions: B13 ----------------------------------------------------------------- */
@@ -642,6 +672,11 @@ static void what_is_allowed_is_said_by_the_schema_only(void **state) /* B13 */
 	assert_int_equal(ibid_result_decision(result), IBID_DECISION_FAILED);
 	assert_non_null(strstr(ibid_result_text(result), "no machine nobody is defined"));
 	ibid_result_free(result);
+	result = bed_submit(
+	    ibid, "move", "k-4",
+	    "{\"machine\":\"nobody\",\"subject\":\"x\",\"to\":\"OPEN\",\"expected\":5}");
+	assert_int_equal(ibid_result_decision(result), IBID_DECISION_FAILED);
+	ibid_result_free(result);
 	result = bed_submit(ibid, "move", "k-3", MOVE_WITH("c-1", "OPEN", "[1]"));
 	assert_int_equal(ibid_result_decision(result), IBID_DECISION_FAILED);
 	assert_non_null(strstr(ibid_result_text(result), "JSON object"));
@@ -768,6 +803,7 @@ int main(int argc, char **argv)
 	    TEST(of_commands_that_post_one_source_at_once_one_appends),
 	    TEST(of_commands_that_post_one_source_differently_at_once_one_wins),
 	    TEST(posted_lines_are_never_edited_even_by_the_owner),
+	    TEST(a_group_that_was_posted_is_never_added_to),
 	    TEST(a_subject_moves_as_its_machine_allows_and_each_move_is_kept),
 	    TEST(a_move_that_is_not_allowed_is_rejected_and_names_both_states),
 	    TEST(a_duplicate_is_already_there_only_if_its_attributes_match),

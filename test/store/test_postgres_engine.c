@@ -1080,6 +1080,12 @@ static void the_application_role_can_work_and_can_not_rewrite_history(void **sta
 	    "update ibid.journal_line set amount = 2",
 	    "delete from ibid.machine_state",
 	    "update ibid.machine_state set subject_id = 'x'",
+	    "update ibid.machine_state set state = 'x'",
+	    "insert into ibid.machine_state select * from ibid.machine_state",
+	    "insert into ibid.machine_history select * from ibid.machine_history",
+	    "insert into ibid.external_reference select * from ibid.external_reference",
+	    "insert into ibid.journal_group select * from ibid.journal_group",
+	    "insert into ibid.journal_line select * from ibid.journal_line",
 	    "update ibid.machine_history set to_state = 'x'",
 	    "select ibid.define_machine('m', '[[\"\",\"B\"]]')",
 	    "insert into ibid.schema_version values (9, 'x')",
@@ -1573,6 +1579,33 @@ static void doctor_knows_every_index_of_the_schema(void **state)
 	assert_int_equal(examine(8).refused, count);
 }
 
+/* A restore may leave triggers switched off. */
+static void doctor_knows_every_trigger_and_every_policy_of_the_schema(void **state)
+{
+	static const char triggers[] = "from pg_trigger as t join pg_class as c on c.oid = t.tgrelid\n"
+	                               "where not t.tgisinternal and c.relnamespace = "
+	                               "'ibid'::regnamespace";
+	char sql[512];
+	(void)state;
+	store_close(fixture_fresh());
+	snprintf(sql, sizeof sql, "select count(*) %s", triggers);
+	int64_t count = fixture_number(sql);
+	snprintf(sql, sizeof sql,
+	         "update pg_trigger set tgenabled = 'D' where oid in (select t.oid %s)", triggers);
+	assert_true(fixture_exec(sql));
+	assert_int_equal(examine(8).refused, count);
+	assert_true(fixture_exec("update pg_trigger set tgenabled = 'O' where tgenabled = 'D'"));
+	assert_true(fixture_exec("alter table ibid.command disable row level security"));
+	struct findings findings = examine(8);
+	assert_int_equal(findings.refused, 1);
+	assert_string_equal(findings.refusal,
+	                    "row security of ibid.command is missing or switched off");
+	assert_true(fixture_exec("drop trigger command_is_finished on ibid.open_command"));
+	assert_string_equal(examine(8).refusal,
+	                    "trigger command_is_finished of ibid.open_command is missing or switched "
+	                    "off");
+}
+
 static void doctor_warns_of_named_statements_behind_a_pool(void **state)
 {
 	struct bouncer bouncer;
@@ -1775,6 +1808,7 @@ int main(void)
 	    cmocka_unit_test(doctor_warns_of_clocks_that_differ),
 	    cmocka_unit_test(doctor_warns_of_transaction_ids_that_are_not_frozen),
 	    cmocka_unit_test(doctor_knows_every_index_of_the_schema),
+	    cmocka_unit_test(doctor_knows_every_trigger_and_every_policy_of_the_schema),
 	    cmocka_unit_test(doctor_warns_of_named_statements_behind_a_pool),
 	    cmocka_unit_test(a_database_that_is_not_in_utf8_is_refused),
 	    cmocka_unit_test(an_error_points_at_its_line_and_quotes_no_value),

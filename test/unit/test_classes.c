@@ -177,6 +177,17 @@ static void texts_lose_the_values_that_may_not_be_kept(void **state) /* K05 */
 	                "[redacted] [redacted]");
 	expect_scrubbed(CLASS_OMIT, "{\"note\":\"secretary\"}", "it was secreta", "it was [redacted]");
 	expect_scrubbed(CLASS_OMIT, "{\"note\":\"a\"}", "a cat: a", "[redacted] cat: [redacted]");
+	/* As a document in a text has it. */
+	expect_scrubbed(CLASS_OMIT, "{\"note\":\"sa\\\"y\\n\"}", "{\"n\":\"sa\\\"y\\n\"} sa\"y\n.",
+	                "{\"n\":\"[redacted]\"} [redacted].");
+	/* As handlers get a point in time, and as databases write it. */
+	expect_scrubbed(CLASS_OMIT, "{\"note\":\"2026-01-02T10:11:12.50+01:00\"}",
+	                "2026-01-02T09:11:12.5Z, 2026-01-02 09:11:12.5+00, 2026-01-02 09:11:12",
+	                "[redacted]Z, [redacted]+00, [redacted]");
+	/* Names are secret inside what is not kept in clear; the contract's own are not. */
+	expect_scrubbed(
+	    CLASS_OMIT, "{\"s/t\":{\"anna\":1},\"note\":{\"bert\":2},\"card\":{\"cvc\":\"x-99\"}}",
+	    "anna of s/t, bert of note, cvc of card", "[redacted] of s/t, bert of note, cvc of card");
 }
 
 /* ---- Keyrings ------------------------------------------------------------------------------- */

@@ -303,6 +303,8 @@ static void a_date_is_a_real_day(void **state)
 	one_rejects(field, "\"2026-02-29\"", "must be a date (YYYY-MM-DD)");
 	one_rejects(field, "\"15.11.2026\"", "must be a date (YYYY-MM-DD)");
 	one_rejects(field, "20261115", "must be a date (YYYY-MM-DD)");
+	one_accepts(field, "\"0001-01-01\"", "0001-01-01");
+	one_rejects(field, "\"0000-12-31\"", "must be a date (YYYY-MM-DD)");
 }
 
 static void an_instant_is_told_in_utc(void **state)
@@ -315,6 +317,7 @@ static void an_instant_is_told_in_utc(void **state)
 	one_rejects(field, "\"2026-11-15T10:00:00\"", rule);
 	one_rejects(field, "\"2026-11-15\"", rule);
 	one_rejects(field, "1763200800", rule);
+	one_rejects(field, "\"0001-01-01T00:00:00+01:00\"", rule);
 }
 
 static void json_is_told_in_canonical_form(void **state)

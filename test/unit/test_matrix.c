@@ -39,6 +39,7 @@ static const char second[] =
     "  invoice_number: { on_duplicate: reject, find: by-reference.$store.sql }\n"
     "emits: [InvoiceBooked, InvoiceAccrued]\n"
     "covers: [invoice, journal]\n"
+    "payload: redact\n"
     "handler: callback\n";
 
 static const char defaults[] = "owner: finance\n"
@@ -147,6 +148,8 @@ static void json_holds_every_section_and_every_answer(void **state)
 	expect_at(root, "/idempotency/1/by_source",
 	          "broker: skip, client: refuse, human: show, replay: skip, service: replay");
 	expect_at(root, "/idempotency/1/covers", "invoice, journal");
+	expect_at(root, "/idempotency/0/payload", "omit");
+	expect_at(root, "/idempotency/1/payload", "redact");
 	arena_release(&arena);
 	fixture_close(&fixture);
 }
@@ -222,6 +225,39 @@ static void failure_modes_follow_from_the_answers(void **state)
 	fixture_close(&fixture);
 }
 
+/* A05, A07 */
+static void same_fact_under_a_new_key_is_what_the_strategy_makes_of_it(void **state)
+{
+	static const struct {
+		const char *dir, *operation, *behaviour;
+	} cases[] = {
+	    {"operations", "assign-reviewer",
+	     "linked to what is there: `already` finds it under any key"},
+	    {"operations", "close-case", "linked to what is there: `already` finds it under any key"},
+	    {"operations", "increment-risk", "can't be: the same fact has the same key"},
+	    {"strategies", "raise-mark", "done again, which changes nothing"},
+	    {"strategies", "touch", "done again, and nobody minds"},
+	    {"strategies", "apply", "linked to what is there: `already` finds it under any key"},
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct fixture fixture = {.out = STR_INIT(1 << 20)};
+		struct arena arena = {0};
+		struct ibid_err err = {0};
+		char dir[512];
+		snprintf(dir, sizeof dir, "%s/test/flow/%s", SOURCE_ROOT, cases[i].dir);
+		if (contracts_load(dir, &fixture.contracts, &err))
+			fail_msg("%s", err.text);
+		matrix_write(&fixture.out, fixture.contracts, MATRIX_JSON);
+		struct json *row = row_of(read_output(&fixture, &arena), "failure_modes",
+		                          cases[i].operation, "failure", "same fact under a new key");
+		assert_string_equal(json_member(row, "behaviour")->text, cases[i].behaviour);
+		arena_release(&arena);
+		str_release(&fixture.out);
+		contracts_free(fixture.contracts);
+	}
+}
+
 /* A05 */
 static void retry_policy_queues_and_runbook_name_the_owner_and_the_next_step(void **state)
 {
@@ -243,7 +279,7 @@ static void retry_policy_queues_and_runbook_name_the_owner_and_the_next_step(voi
 	assert_string_equal(json_member(row, "lands")->text, "a break found by vendor-statement");
 	assert_string_equal(json_member(row, "actions")->text,
 	                    "correct it with credit-note; nothing is deleted");
-	row = row_of(root, "exception_queues", "import-invoice", "queue", "technical");
+	row = row_of(root, "exception_queues", "import-invoice", "queue", "dead-letter");
 	assert_string_equal(json_member(row, "actions")->text,
 	                    "repair; send a new intent with a new key");
 	row = row_of(root, "runbook", "create-payment", "run", "ibid doctor");
@@ -377,6 +413,7 @@ int main(void)
 	    cmocka_unit_test(json_holds_every_section_and_every_answer),
 	    cmocka_unit_test(json_lists_what_was_inherited),
 	    cmocka_unit_test(failure_modes_follow_from_the_answers),
+	    cmocka_unit_test(same_fact_under_a_new_key_is_what_the_strategy_makes_of_it),
 	    cmocka_unit_test(retry_policy_queues_and_runbook_name_the_owner_and_the_next_step),
 	    cmocka_unit_test(markdown_tables_have_as_many_cells_in_every_row),
 	    cmocka_unit_test(every_flow_has_a_sequence_diagram_with_its_events),

@@ -87,7 +87,7 @@ static void every_question_of_every_checklist_is_asked(void **state)
 	static const struct {
 		const char *list;
 		size_t count;
-	} lists[] = {{"erp", 34}, {"oms", 15}, {"api", 18}, {"db", 31}, {"ibid", 5}};
+	} lists[] = {{"erp", 34}, {"oms", 15}, {"api", 18}, {"db", 31}, {"ibid", 6}};
 	struct fixture fixture;
 	size_t total = 0;
 	(void)state;
@@ -286,6 +286,73 @@ static void callback_is_left_to_a_person(void **state)
 	fixture_close(&fixture);
 }
 
+/* Work that is done outside is not called atomic, and its rows may become stale. */
+static void staged_command_is_asked_about_its_recovery(void **state)
+{
+	struct fixture fixture;
+	(void)state;
+	fixture_open(&fixture, 53, "handler: callback\nstaged: { lease: 30s, recover: inquiry }");
+	const struct json *root = review(&fixture, NULL);
+	expect(root, "DB-9", "ask", "second transaction");
+	expect(root, "DB-10", "pass", "recover: inquiry");
+	expect(root, "DB-11", "ask", "IN_PROGRESS");
+	expect(root, "DB-29", "ask", "`ibid command recover`, and how often? A lease ends after 30s");
+	expect(root, "ERP-17", "pass", "UNKNOWN");
+	expect(root, "ERP-18", "pass", "asks the partner");
+	expect(root, "ERP-19", "pass", "fenced");
+	fixture_close(&fixture);
+	fixture_open(&fixture, 53, "handler: callback\nstaged: { lease: 30s, recover: human }");
+	root = review(&fixture, NULL);
+	expect(root, "DB-29", "ask", "recover: human");
+	expect(root, "ERP-18", "ask", "callback's code");
+	fixture_close(&fixture);
+	fixture_open(&fixture, 0, NULL);
+	expect(review(&fixture, NULL), "DB-29", "pass", "there are none");
+	fixture_close(&fixture);
+}
+
+static void payload_that_is_kept_as_sent_is_asked_about(void **state)
+{
+	static const struct {
+		const char *payload, *answer, *why;
+	} cases[] = {
+	    {"", "pass", "payload: omit; redact: /note"},
+	    {"payload: redact\n", "pass", "payload: redact; redact: /note; kept for 400d"},
+	    {"payload: encrypt\n", "pass", "payload: encrypt"},
+	    {"payload: store\n", "ask", "payload: store; redact: /note; all else is kept as sent"},
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct fixture fixture;
+		char line[64];
+		snprintf(line, sizeof line, "%sunknown_fields: keep", cases[i].payload);
+		fixture_open(&fixture, 19, line);
+		expect(review(&fixture, NULL), "IBID-6", cases[i].answer, cases[i].why);
+		fixture_close(&fixture);
+	}
+}
+
+static void other_payload_that_is_evaluated_after_a_rejection_is_told(void **state)
+{
+	struct fixture fixture;
+	(void)state;
+	fixture_open(&fixture, 28, "  rejected_other_payload: evaluate");
+	expect(review(&fixture, NULL), "DB-7", "pass", "after a rejection it is evaluated");
+	fixture_close(&fixture);
+}
+
+/* Retention is there, and somebody has to run it. */
+static void growth_is_bounded_by_whoever_runs_retention(void **state)
+{
+	struct fixture fixture;
+	(void)state;
+	fixture_open(&fixture, 0, NULL);
+	const struct json *root = review(&fixture, NULL);
+	expect(root, "DB-23", "ask", "`ibid retain` empties commands after 400d");
+	expect(root, "OMS-15", "ask", "--events-older-than");
+	fixture_close(&fixture);
+}
+
 static void failures_come_first_in_tables_for_people(void **state)
 {
 	struct fixture fixture;
@@ -335,6 +402,10 @@ int main(void)
 	    cmocka_unit_test(problems_of_the_contracts_fail_with_their_question),
 	    cmocka_unit_test(running_again_needs_the_index_and_not_only_its_name),
 	    cmocka_unit_test(callback_is_left_to_a_person),
+	    cmocka_unit_test(staged_command_is_asked_about_its_recovery),
+	    cmocka_unit_test(payload_that_is_kept_as_sent_is_asked_about),
+	    cmocka_unit_test(other_payload_that_is_evaluated_after_a_rejection_is_told),
+	    cmocka_unit_test(growth_is_bounded_by_whoever_runs_retention),
 	    cmocka_unit_test(failures_come_first_in_tables_for_people),
 	    cmocka_unit_test(the_documentation_lists_every_question),
 	};

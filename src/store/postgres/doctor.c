@@ -118,19 +118,19 @@ static void check_clock(const struct patient *p)
 	tell(p, llabs(skew_us) > SKEW_US_MAX, FINDING_WARN, what, "synchronise the clocks");
 }
 
-static enum ibid_code check_indexes(const struct patient *p, struct ibid_err *err)
+/* The statement names what is not there. */
+static enum ibid_code check_missing(const struct patient *p, struct pg_call call, const char *fault,
+                                    const char *fine, struct ibid_err *err)
 {
-	struct pg_call call = PG_CALL(DOCTOR_INDEXES);
 	enum ibid_code code = pg_pool_query(p->store, &call, 1, err);
 	int count = code ? 0 : PQntuples(call.result);
 	for (int i = 0; i < count; i++) {
-		char what[128];
-		snprintf(what, sizeof what, "index ibid.%s is missing or invalid",
-		         PQgetvalue(call.result, i, 0));
+		char what[256];
+		snprintf(what, sizeof what, "%s is missing or %s", PQgetvalue(call.result, i, 0), fault);
 		p->fn(p->user, FINDING_REFUSE, what, "create it again as ibid's migrations do");
 	}
 	if (code == IBID_OK && count == 0)
-		p->fn(p->user, FINDING_OK, "all indexes are there", "");
+		p->fn(p->user, FINDING_OK, fine, "");
 	pg_release(&call, 1);
 	return code;
 }
@@ -169,7 +169,10 @@ static enum ibid_code check_schema(const struct patient *p, struct ibid_err *err
 		return code;
 	snprintf(what, sizeof what, "schema %d", version);
 	p->fn(p->user, FINDING_OK, what, "");
-	code = check_indexes(p, err);
+	code = check_missing(p, PG_CALL(DOCTOR_INDEXES), "invalid", "all indexes are there", err);
+	if (!code)
+		code = check_missing(p, PG_CALL(DOCTOR_GUARDS), "switched off",
+		                     "all triggers and row security are there", err);
 	return code ? code : check_freezing(p, err);
 }
 

@@ -100,6 +100,7 @@
 	X(SCHEMA_FILE_PUT, schema_file_put, 3)                                                         \
 	X(DOCTOR, doctor, 0)                                                                           \
 	X(DOCTOR_FREEZE, doctor_freeze, 1)                                                             \
+	X(DOCTOR_GUARDS, doctor_guards, 0)                                                             \
 	X(DOCTOR_INDEXES, doctor_indexes, 0)
 
 enum pg_statement_name {

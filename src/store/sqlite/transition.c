@@ -223,20 +223,22 @@ static enum ibid_code judge(const struct move *move, const struct head *head, st
 {
 	struct arena *arena = &move->tx->arena;
 	bool defined = false, allowed = false;
+	enum ibid_code code = look_up(move, head->state, &defined, &allowed, err);
+	if (code)
+		return code;
+	if (!defined)
+		return err_set(err, IBID_FAILED, "ibid_move: no machine %s is defined", move->machine);
 	if (move->expects && move->expected_version != head->version)
 		return reject(move, "VERSION_CONFLICT",
 		              arena_printf(arena, "is at version %" PRId64 "; the command expects %" PRId64,
 		                           head->version, move->expected_version),
 		              err);
-	enum ibid_code code = look_up(move, head->state, &defined, &allowed, err);
-	if (code || allowed)
-		return code;
+	if (allowed)
+		return IBID_OK;
 	if (strcmp(head->state, move->to_state) == 0)
 		return reject(move, "ALREADY_OTHERWISE",
 		              arena_printf(arena, "is %s already, with other attributes", head->state),
 		              err);
-	if (!defined)
-		return err_set(err, IBID_FAILED, "ibid_move: no machine %s is defined", move->machine);
 	return reject(move, "NOT_ALLOWED",
 	              arena_printf(arena, "may not move from %s to %s",
 	                           *head->state ? head->state : "nothing", move->to_state),

@@ -181,7 +181,8 @@ begin
 	update ibid.exception as x set detail = null, note = null,
 		source = case when of_actor is null then x.source else ibid.erased_name(x.source) end
 	where x.tenant = of_tenant and x.subject_type = 'command' and x.subject_id = any (ids::text[])
-		and (x.detail is not null or x.note is not null);
+		and (x.detail is not null or x.note is not null
+			or of_actor is not null and x.source not in ('', 'erased'));
 	get diagnostics exceptions = row_count;
 	if of_actor is not null then
 		update ibid.command as c set client = ibid.erased_name(c.client), actor = ibid.erased_name(c.actor)

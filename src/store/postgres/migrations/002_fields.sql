@@ -59,13 +59,13 @@ comment on function ibid.wrong_number(json, json) is 'what is wrong with the val
 create function ibid.is_date(written text) returns boolean
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
-	return written ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$'
-		and make_date(substring(written from 1 for 4)::int + 400, substring(written from 6 for 2)::int,
-			substring(written from 9 for 2)::int) is not null; -- 400 years later: there is no year 0 here
+	return written ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$' and written !~ '^0000' -- there is no year 0 here
+		and make_date(substring(written from 1 for 4)::int, substring(written from 6 for 2)::int,
+			substring(written from 9 for 2)::int) is not null;
 exception when datetime_field_overflow then
 	return false;
 end $$;
-comment on function ibid.is_date(text) is 'YYYY-MM-DD, and a day that exists';
+comment on function ibid.is_date(text) is 'YYYY-MM-DD, and a day that exists, also here';
 
 -- nul: the character that stands for U+0000, which no text here can hold; '' where there is none.
 create function ibid.wrong_value(rule json, value json, nul text) returns text
@@ -88,7 +88,7 @@ begin
 	if kind = 'date' then
 		return case when ibid.is_date(written) is not true then 'must be a date (YYYY-MM-DD)' end;
 	elsif kind = 'instant' then
-		return case when ibid.instant_utc(written) is null
+		return case when coalesce(ibid.instant_utc(written), '0000') ~ '^0000'
 			then 'must be a date and time with a zone (RFC 3339)' end;
 	end if;
 	return case

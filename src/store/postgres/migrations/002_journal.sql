@@ -38,6 +38,21 @@ create trigger journal_group_is_never_emptied before truncate on ibid.journal_gr
 create trigger journal_line_is_never_emptied before truncate on ibid.journal_line
 	for each statement execute function ibid.refuse_edit();
 
+-- Whoever inserts lines inserts whole groups, by one statement each, and no line is ever added to one.
+create function ibid.refuse_half_group() returns trigger language plpgsql as $$
+begin
+	if exists (select from added as a group by a.tenant, a.group_id, a.currency
+			having sum(case a.direction when 'DEBIT' then a.amount else -a.amount end) <> 0)
+		or (select count(*) from added) <> (select count(*) from ibid.journal_line as l
+			where (l.tenant, l.group_id) in (select a.tenant, a.group_id from added as a)) then
+		raise exception 'journal groups are appended whole and balanced, by ibid.post' using errcode = 'IB007';
+	end if;
+	return null;
+end $$;
+comment on function ibid.refuse_half_group() is 'refuses lines that are not a whole, balanced group';
+create trigger journal_line_is_of_a_whole_group after insert on ibid.journal_line
+	referencing new table as added for each statement execute function ibid.refuse_half_group();
+
 create function ibid.decimal_fits(value numeric) returns boolean language plpgsql immutable as $$
 begin
 	return scale(trim_scale(value)) <= 18

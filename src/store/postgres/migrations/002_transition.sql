@@ -83,6 +83,8 @@ begin
 	if head.state = judge_move.to_state and head.attributes = given
 		and coalesce(expected_version, head.version) in (head.version, head.version - 1) then
 		return false;
+	elsif not exists (select 1 from ibid.machine_move as m where m.machine = head.machine) then
+		raise exception 'move: no machine % is defined', head.machine using errcode = 'IB003';
 	elsif expected_version <> head.version then
 		done := ibid.reject('VERSION_CONFLICT', 409, format('%s is at version %s; the command expects %s',
 			named, head.version, expected_version));
@@ -92,8 +94,6 @@ begin
 	elsif head.state = judge_move.to_state then
 		done := ibid.reject('ALREADY_OTHERWISE', 409, format('%s is %s already, with other attributes',
 			named, head.state));
-	elsif not exists (select 1 from ibid.machine_move as m where m.machine = head.machine) then
-		raise exception 'move: no machine % is defined', head.machine using errcode = 'IB003';
 	end if;
 	done := ibid.reject('NOT_ALLOWED', 409, format('%s may not move from %s to %s', named,
 		coalesce(nullif(head.state, ''), 'nothing'), judge_move.to_state));

@@ -47,6 +47,13 @@ alter function ibid.canonical(text) security definer;
 alter function ibid.fingerprint(json, text, text, text, text, text) security definer
 	set search_path = pg_catalog, pg_temp;
 
+-- Handlers write these tables through their functions only, so that nobody posts or moves past the rules.
+alter function ibid.link_reference(text, text, text, text) security definer
+	set search_path = pg_catalog, pg_temp;
+alter function ibid.post(text, jsonb, date, text) security definer set search_path = pg_catalog, pg_temp;
+alter function ibid.move(text, text, text, jsonb, bigint) security definer
+	set search_path = pg_catalog, pg_temp;
+
 do $$ declare
 	app constant boolean := to_regrole('ibid_app') is not null;
 	service constant boolean := to_regrole('ibid_service') is not null;
@@ -123,7 +130,8 @@ begin
 		grant update (payload), delete on ibid.payload to ibid_service;
 		grant update (last_at, count) on ibid.evidence to ibid_service;
 		grant update (first_at, last_at, count, unlisted) on ibid.duplicate to ibid_service;
-		grant update (state, version, attributes, command_id, at) on ibid.machine_state to ibid_service;
+		revoke insert on ibid.external_reference, ibid.journal_group, ibid.journal_line, ibid.machine_state,
+			ibid.machine_history from ibid_service;
 	end if;
 	if to_regrole('ibid_migrator') is not null then
 		grant execute on all functions in schema ibid to ibid_migrator;

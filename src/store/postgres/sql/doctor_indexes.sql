@@ -1,6 +1,6 @@
 -- doctor_indexes: no parameters
 -- Indexes that ibid relies on and that are missing or invalid.
-select wanted.name
+select 'index ibid.' || wanted.name
 from (values ('command_pkey'), ('command_tenant_id_key'), ('answer_pkey'), ('payload_pkey'), ('erasure_pkey'), ('evidence_pkey'),
 	('aggregate_pkey'), ('event_key_pkey'), ('event_pkey'),
 	('audit_pkey'), ('contract_pkey'), ('schema_file_pkey'), ('command_lease'), ('open_command_pkey'),
