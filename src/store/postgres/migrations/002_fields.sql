@@ -4,7 +4,7 @@
 -- without duplicate names: fingerprint has read it.
 
 create function ibid.pointer_path(pointer text) returns text[]
-language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
+language plpgsql immutable strict parallel safe as $$
 begin -- ~1 before ~0: ~01 is ~1
 	return array(select replace(replace(part, '~1', '/'), '~0', '~')
 		from unnest((string_to_array(pointer, '/'))[2:]) with ordinality as parts (part, place)
@@ -13,7 +13,7 @@ end $$;
 comment on function ibid.pointer_path(text) is 'a JSON Pointer as the path that #> takes';
 
 create function ibid.wrong_bound(rule json, value numeric) returns text
-language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+language plpgsql immutable as $$
 begin
 	return case
 		when value <= (rule ->> 'above')::numeric then 'must be above ' || (rule ->> 'above')
@@ -24,7 +24,7 @@ end $$;
 comment on function ibid.wrong_bound(json, numeric) is 'which bound of a field a number breaks, or null';
 
 create function ibid.wrong_number(rule json, value json) returns text
-language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+language plpgsql immutable as $$
 declare
 	written text := value::text;
 	integer boolean := rule ->> 'type' = 'integer';
@@ -57,7 +57,7 @@ end $$;
 comment on function ibid.wrong_number(json, json) is 'what is wrong with the value of a number field, or null';
 
 create function ibid.is_date(written text) returns boolean
-language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+language plpgsql immutable as $$
 begin
 	return written ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$'
 		and make_date(substring(written from 1 for 4)::int + 400, substring(written from 6 for 2)::int,
@@ -69,7 +69,7 @@ comment on function ibid.is_date(text) is 'YYYY-MM-DD, and a day that exists';
 
 -- nul: the character that stands for U+0000, which no text here can hold; '' where there is none.
 create function ibid.wrong_value(rule json, value json, nul text) returns text
-language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+language plpgsql stable as $$
 declare
 	kind text := rule ->> 'type';
 	holds_nul boolean := nul <> '' and strpos(value::text, nul) > 0;
@@ -104,7 +104,7 @@ end $$;
 comment on function ibid.wrong_value(json, json, text) is 'what is wrong with the value of a field, or null';
 
 create function ibid.unknown_fields(pointers text[], above text, value json) returns setof text
-language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+language plpgsql stable as $$
 declare
 	child record;
 	pointer text;
@@ -131,8 +131,8 @@ begin
 end $$;
 comment on function ibid.unknown_fields(text[], text, json) is 'members of a payload that the contract does not declare';
 
-create function ibid.wrong_fields(contract json, document text) returns text
-language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+create function ibid.wrong_members(fields json, unknown text, document text) returns text
+language plpgsql stable as $$
 declare
 	given text := replace(document, '\\', '\u005c'); -- now every backslash begins an escape
 	nul text := '';
@@ -150,7 +150,7 @@ begin
 	if json_typeof(payload) <> 'object' then
 		return 'the payload must be a JSON object';
 	end if;
-	for field in select f.key as pointer, f.value as rule from json_each(contract -> 'fields') as f loop
+	for field in select f.key as pointer, f.value as rule from json_each(fields) as f loop
 		value := payload #> ibid.pointer_path(field.pointer);
 		if value is null or json_typeof(value) = 'null' then
 			wrong := case when field.rule ->> 'required' = 'true' then 'is missing' end;
@@ -161,11 +161,11 @@ begin
 			problems := problems || (field.pointer || ' ' || wrong);
 		end if;
 	end loop;
-	if contract ->> 'unknown_fields' = 'refuse' then
+	if unknown = 'refuse' then
 		problems := problems || array(select ibid.unknown_fields(
-			array(select json_object_keys(contract -> 'fields')), '', payload));
+			array(select json_object_keys(fields)), '', payload));
 	end if;
 	return nullif(array_to_string(problems[1:10], '; '), '');
 end $$;
-comment on function ibid.wrong_fields(json, text) is
+comment on function ibid.wrong_members(json, text, text) is
 	'what is wrong with a payload''s declared fields, ten problems at most; null: nothing';

@@ -405,6 +405,13 @@ comment on function ibid.uuid_v5(uuid, text) is 'the UUID of a name in a name sp
 
 -- ---- Given texts ---------------------------------------------------------------------------------
 
+-- In SQL, so that the planner puts it into the expressions that call it.
+create function ibid.is_plain(given text, bytes_max int) returns boolean
+language sql immutable parallel safe as $$
+	select given ~ '^[!-~]([ -~]*[!-~])?$' and length(given) <= bytes_max
+$$;
+comment on function ibid.is_plain(text, int) is 'is it for certain what check_given lets pass? ASCII is';
+
 create function ibid.check_given(what text, given text, bytes_max int) returns void
 language plpgsql immutable parallel safe as $$
 declare
@@ -430,17 +437,19 @@ returns text language plpgsql immutable parallel safe as $$
 declare
 	names constant text[] := array['actor', 'client', 'resource']; -- in canonical order
 	given text[] := array[actor, client, resource];
-	declared text[] := array(select json_array_elements_text(parts));
+	declared jsonb := parts;
 	form text := '';
 	nothing text;
 begin
 	for i in 1..3 loop
-		continue when names[i] <> all (declared);
+		continue when (declared ? names[i]) is not true;
 		if coalesce(given[i], '') = '' then
 			raise exception '% declares % in %, and none was given', operation, names[i], place
 				using errcode = 'IB010';
 		end if;
-		nothing := ibid.check_given(names[i], given[i], 128);
+		if not ibid.is_plain(given[i], 128) then
+			nothing := ibid.check_given(names[i], given[i], 128);
+		end if;
 		form := form || case form when '' then '"' else ',"' end || names[i] || '":' || to_json(given[i])::text;
 	end loop;
 	return '{' || form || '}';
@@ -448,18 +457,24 @@ end $$;
 comment on function ibid.sender_parts(text, json, text, text, text, text) is
 	'the declared parts of the sender as a canonical JSON object';
 
-create function ibid.scope_of(contract json, client text, actor text, resource text) returns text
-language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $$
-declare
-	scope json := contract #> '{key,scope}';
+create function ibid.scope_among(operation text, scope json, client text, actor text, resource text) returns text
+language plpgsql immutable parallel safe as $$
 begin
 	if scope is null then
 		raise exception 'there is no contract that says what its keys are unique in' using errcode = 'IB010';
 	elsif json_array_length(scope) = 0 then
 		return '';
 	end if;
-	return ibid.sender_parts(contract ->> 'command', scope, 'key.scope', client, actor, resource);
+	return ibid.sender_parts(operation, scope, 'key.scope', client, actor, resource);
+end $$;
+comment on function ibid.scope_among(text, json, text, text, text) is
+	'the declared parts of the sender, as the scope of a key; empty when there are none';
+
+create function ibid.scope_of(contract json, client text, actor text, resource text) returns text
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $$
+begin
+	return ibid.scope_among(contract ->> 'command', contract #> '{key,scope}', client, actor, resource);
 end $$;
 comment on function ibid.scope_of(json, text, text, text) is
 	'the scope part of a command''s identity: the declared parts of the sender; empty when there are none';
@@ -633,6 +648,21 @@ begin
 end $$;
 comment on function ibid.payload_of(json, text) is 'a document as same_payload sees it, canonical';
 
+create function ibid.print_text(command text, version text, same json, of_tenant text, client text, actor text,
+	resource text, document text)
+returns text language plpgsql immutable as $$
+begin
+	if command is null or version is null or same is null then
+		raise exception 'there is no contract that says what the same payload is' using errcode = 'IB010';
+	end if;
+	return '{"context":'
+		|| ibid.sender_parts(command, same -> 'context', 'same_payload.context', client, actor, resource)
+		|| ',"operation":' || to_json(command)::text || ',"payload":' || ibid.payload_of(same, document)
+		|| ',"scheme":1,"tenant":' || to_json(coalesce(of_tenant, ''))::text || ',"version":' || version || '}';
+end $$;
+comment on function ibid.print_text(text, text, json, text, text, text, text, text) is
+	'fingerprint_text, of the parts of a contract that it takes';
+
 create function ibid.fingerprint_text(contract json, of_tenant text, client text, actor text, resource text,
 	document text)
 returns text language plpgsql immutable
@@ -644,13 +674,7 @@ declare
 begin
 	select c.command, c.version, c.same_payload into command, version, same
 	from json_to_record(contract) as c(command text, version text, same_payload json);
-	if command is null or version is null or same is null then
-		raise exception 'there is no contract that says what the same payload is' using errcode = 'IB010';
-	end if;
-	return '{"context":'
-		|| ibid.sender_parts(command, same -> 'context', 'same_payload.context', client, actor, resource)
-		|| ',"operation":' || to_json(command)::text || ',"payload":' || ibid.payload_of(same, document)
-		|| ',"scheme":1,"tenant":' || to_json(coalesce(of_tenant, ''))::text || ',"version":' || version || '}';
+	return ibid.print_text(command, version, same, of_tenant, client, actor, resource, document);
 end $$;
 comment on function ibid.fingerprint_text(json, text, text, text, text, text) is
 	'the text that a fingerprint (scheme 1) is the hash of: what counts as the same command';
