@@ -156,35 +156,6 @@ begin
 end $$;
 comment on function ibid.contract_of(text, int) is 'a kept contract; version null: the newest';
 
--- Every operator on json reads the whole text anew: what begin needs of a contract is read at once.
-create type ibid.terms as (
-	contract json, command text, version int, strategy text, staged json, fact text, emits jsonb, payload text,
-	fields json, unknown_fields text, same_payload json, key_from json, scope json, retain text, keep text
-);
-comment on type ibid.terms is 'what command_begin needs of a contract';
-
-create function ibid.terms_of(of_operation text, of_version int) returns ibid.terms
-language plpgsql stable as $$
-declare
-	terms ibid.terms;
-begin
-	select kept.contract, c.command, c.version, c.strategy, c.staged, c.fact, c.emits, c.payload, c.fields,
-		c.unknown_fields, c.same_payload, k."from", k.scope, k.retain, c.answer ->> 'store'
-	into terms
-	from (select k.text::json as contract from ibid.contract as k
-		where k.kind = 'command' and k.name = of_operation and (of_version is null or k.version = of_version)
-		order by k.version desc limit 1) as kept
-	cross join lateral json_to_record(kept.contract) as c(command text, version int, strategy text, staged json,
-		fact text, emits jsonb, payload text, fields json, unknown_fields text, same_payload json, key json,
-		answer json)
-	cross join lateral json_to_record(c.key) as k("from" json, scope json, retain text);
-	if not found then
-		terms.contract := ibid.contract_of(of_operation, of_version); -- says so
-	end if;
-	return terms;
-end $$;
-comment on function ibid.terms_of(text, int) is 'what command_begin needs of a contract; version null: the newest';
-
 create function ibid.duration(written text) returns interval
 language plpgsql immutable strict parallel safe as $$
 begin
@@ -193,6 +164,50 @@ begin
 			when 'h' then 3600 when 'd' then 86400 when 'w' then 604800 when 'y' then 31536000 end);
 end $$;
 comment on function ibid.duration(text) is 'a duration as contracts write it: 30s, 400d';
+
+-- Every operator on json reads the whole text anew: what begin needs of a contract is taken out of it when it
+-- is installed.
+create type ibid.terms as (
+	version int, command text, strategy text, staged json, fact text, emits jsonb, keep text, payload text,
+	fields jsonb, unknown_fields text, same_payload json, key_from json, scope json, retain interval
+);
+comment on type ibid.terms is 'what command_begin needs of a contract';
+
+create function ibid.read_terms(contract text) returns ibid.terms
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+declare
+	terms ibid.terms;
+begin
+	select c.version, c.command, c.strategy, c.staged, c.fact, c.emits, c.answer ->> 'store', c.payload, c.fields,
+		c.unknown_fields, c.same_payload, k."from", k.scope, ibid.duration(k.retain)
+	into terms
+	from json_to_record(contract::json) as c(version int, command text, strategy text, staged json, fact text,
+		emits jsonb, answer json, payload text, fields jsonb, unknown_fields text, same_payload json, key json)
+	cross join lateral json_to_record(c.key) as k("from" json, scope json, retain text);
+	return terms;
+exception when data_exception then
+	return null; -- whoever uses it is told
+end $$;
+comment on function ibid.read_terms(text) is 'what command_begin needs of a contract''s text';
+
+alter table ibid.contract add column terms ibid.terms
+	generated always as (case when kind = 'command' then ibid.read_terms(text) end) stored;
+-- Neither compressed nor moved out of the row unless it is far longer than contracts are.
+alter table ibid.contract set (toast_tuple_target = 8160);
+
+create function ibid.terms_of(of_operation text, of_version int) returns ibid.terms
+language plpgsql stable as $$
+declare
+	terms ibid.terms := (select c.terms from ibid.contract as c
+		where c.kind = 'command' and c.name = of_operation and (of_version is null or c.version = of_version)
+		order by c.version desc limit 1);
+begin
+	if terms.version is null then
+		terms := ibid.read_terms(ibid.contract_of(of_operation, of_version)::text); -- says what is wrong
+	end if;
+	return terms;
+end $$;
+comment on function ibid.terms_of(text, int) is 'what command_begin needs of a contract; version null: the newest';
 
 create function ibid.uuid_v7() returns uuid
 language plpgsql volatile parallel safe as $$
@@ -278,7 +293,8 @@ begin
 	if terms.staged is not null then
 		raise exception 'operation % is staged: it is run by a program that calls ibid_stage',
 			command_begin.operation using errcode = 'IB010';
-	elsif terms.payload <> 'omit' and ibid.needs_key(terms.contract) then
+	elsif coalesce(terms.payload, 'omit') <> 'omit' and ibid.needs_key(
+			ibid.contract_of(command_begin.operation, terms.version)) then
 		raise exception 'the payload of operation % is encrypted, and the key is not in the database',
 			command_begin.operation using errcode = 'IB012',
 			hint = 'submit it through libibid or the ibid binary, which read the key file';
@@ -292,7 +308,8 @@ begin
 		command_begin.resource);
 	own_key := case when json_typeof(terms.key_from) = 'string' and ibid.is_plain(command_begin.key, 255)
 		then command_begin.key
-		else ibid.key_of(terms.contract, command_begin.tenant, command_begin.key, command_begin.payload) end;
+		else ibid.key_of(ibid.contract_of(command_begin.operation, terms.version), command_begin.tenant,
+			command_begin.key, command_begin.payload) end;
 	print := sha256(convert_to(ibid.print_text(terms.command, terms.version::text, terms.same_payload,
 		command_begin.tenant, command_begin.client, command_begin.actor, command_begin.resource,
 		command_begin.payload), 'UTF8'));
@@ -311,8 +328,10 @@ begin
 					ibid.contract_of(command_begin.operation, seen.contract_version), command_begin.tenant,
 					command_begin.client, command_begin.actor, command_begin.resource, command_begin.payload);
 			end if;
-			decision := ibid.verdict(terms.contract, seen.state, kept_print = seen.fingerprint,
-				seen.expires_at <= now);
+			decision := case
+				when seen.state = 'COMPLETED' and kept_print = seen.fingerprint and seen.expires_at > now then 'replay'
+				else ibid.verdict(ibid.contract_of(command_begin.operation, terms.version), seen.state,
+					kept_print = seen.fingerprint, seen.expires_at <= now) end;
 		end if;
 		exit when gained or decision <> 'execute';
 		gained := ibid.take_identity(command_begin.tenant, command_begin.operation, own_scope, own_key);
@@ -348,14 +367,17 @@ begin
 		return;
 	end if;
 
-	wrong := ibid.wrong_members(terms.fields, terms.unknown_fields, command_begin.payload);
+	if not ibid.fields_hold(terms.fields, terms.unknown_fields, command_begin.payload) then
+		wrong := ibid.wrong_fields(ibid.contract_of(command_begin.operation, terms.version),
+			command_begin.payload);
+	end if;
 	if seen.id is null then
 		command_id := ibid.uuid_v7();
 		insert into ibid.command (tenant, operation, scope, key, id, state, scheme, contract_version,
 			fingerprint, linked, status, attempts, client, actor, created_at, expires_at)
 		values (command_begin.tenant, command_begin.operation, own_scope, own_key, command_id,
 			'IN_PROGRESS', 1, terms.version, print, false, 0, 1, command_begin.client,
-			command_begin.actor, now, now + ibid.duration(terms.retain))
+			command_begin.actor, now, now + terms.retain)
 		on conflict on constraint command_pkey do nothing;
 	else
 		-- A command that ran its time out and runs again is another one; a second try is the same.
@@ -366,7 +388,7 @@ begin
 			audit_id = null, client = command_begin.client, actor = command_begin.actor, finished_at = null,
 			attempts = case when seen.expires_at <= now then 1 else seen.attempts + 1 end,
 			created_at = case when seen.expires_at <= now then now else c.created_at end,
-			expires_at = now + ibid.duration(terms.retain)
+			expires_at = now + terms.retain
 		where c.tenant = command_begin.tenant and c.operation = command_begin.operation
 			and c.scope = own_scope and c.key = own_key
 			and c.state = seen.state and c.attempts = seen.attempts and c.id = seen.id;
@@ -379,7 +401,8 @@ begin
 		perform ibid.forget_answers(command_begin.tenant, seen.id);
 	end if;
 	if terms.payload is not null or seen.contract_version <> terms.version then
-		perform ibid.keep_payload(command_begin.tenant, command_id, terms.contract, command_begin.payload,
+		perform ibid.keep_payload(command_begin.tenant, command_id,
+			ibid.contract_of(command_begin.operation, terms.version), command_begin.payload,
 			seen.id is not null);
 	end if;
 

@@ -32,6 +32,8 @@ declare
 begin
 	if mantissa ~ E'^-?[1-9][0-9]{0,17}(\\.[0-9]{0,17}[1-9])?$' then
 		return mantissa;
+	elsif mantissa ~ E'^-?[1-9][0-9]{0,17}\\.[0-9]{1,17}$' then
+		return rtrim(rtrim(mantissa, '0'), '.');
 	elsif length(mantissa) > 4096 then
 		raise exception 'a number may have at most 4096 bytes' using errcode = 'IB010';
 	end if;
@@ -242,6 +244,26 @@ $$;
 comment on function ibid.canonical_value(json, int, boolean, boolean, text) is
 	'the canonical form of a value, without blanks around it';
 
+-- The frequent case in half of the time, which is that of making the larger statement ready.
+create function ibid.canonical_flat(value json) returns text
+language plpgsql immutable parallel safe as $$
+declare
+	form text collate "C";
+	members bigint;
+	names bigint;
+begin
+	select string_agg('"' || e.key || '":' || case when e.value ~ '^[-0-9]' then ibid.canonical_number(e.value)
+			else e.value end, ',' order by e.key collate "C"), count(*), count(distinct e.key collate "C")
+	into form, members, names
+	from (select m.key, m.value::text from json_each(value) as m(key, value)) as e(key, value);
+	if members > names then
+		raise exception 'duplicate member %', ibid.repeated_name(value, '') using errcode = 'IB010';
+	end if;
+	return '{' || coalesce(form, '') || '}';
+end $$;
+comment on function ibid.canonical_flat(json) is
+	'the canonical form of an object without containers and escapes, whose names order as their bytes do';
+
 -- The character that stands for U+0000: one that neither text has, raw or escaped.
 create function ibid.nul_for(document text, other text) returns text
 language plpgsql immutable parallel safe as $$
@@ -287,7 +309,11 @@ begin
 		given := replace(given, E'\\u0000', nul);
 	end if;
 	simple := plain and (octet_length(given) = length(given) or given !~ E'[\uE000-\U0010FFFF]');
-	form := ibid.canonical_value(given::json, 1, plain, simple, nul);
+	if simple and given ~ E'^{[^{[]*$' then
+		form := ibid.canonical_flat(given::json);
+	else
+		form := ibid.canonical_value(given::json, 1, plain, simple, nul);
+	end if;
 end $$;
 comment on function ibid.canonical_form(text, text) is
 	'the canonical form of a JSON text with a character that stands for U+0000; simple: names order as bytes';
