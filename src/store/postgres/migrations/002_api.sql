@@ -117,6 +117,13 @@ comment on function ibid.refuse_unfinished() is 'refuses a commit while a comman
 create constraint trigger command_is_finished after insert on ibid.open_command
 	deferrable initially deferred for each row execute function ibid.refuse_unfinished();
 
+-- In SQL, so that the planner puts it into the expressions that call it.
+create function ibid.count_open(more int) returns text language sql as $$
+	select set_config('ibid.open', greatest(coalesce(nullif(current_setting('ibid.open', true), ''), '0')::int + more,
+		0)::text, true)
+$$;
+comment on function ibid.count_open(int) is 'notes how many commands are open, for emit';
+
 -- Called by functions that run with the owner's rights and set the search_path.
 create function ibid.take_open(wanted uuid) returns ibid.open_command
 language plpgsql as $$
@@ -132,8 +139,7 @@ begin
 			using errcode = 'IB011',
 			hint = 'begin it with ibid.command_begin, in the transaction that finishes it, and finish it once';
 	end if;
-	left_open := set_config('ibid.open',
-		(coalesce(nullif(current_setting('ibid.open', true), ''), '1')::int - 1)::text, true);
+	left_open := ibid.count_open(-1);
 	return taken;
 end $$;
 comment on function ibid.take_open(uuid) is 'a command begun in this transaction, which is open no longer';
@@ -167,9 +173,14 @@ comment on function ibid.duration(text) is 'a duration as contracts write it: 30
 
 -- Every operator on json reads the whole text anew: what begin needs of a contract is taken out of it when it
 -- is installed.
+create type ibid.field_rule as (
+	pointer text, path text[], type text, required boolean, max bigint, one_of jsonb, scale int, above numeric,
+	at_least numeric, below numeric, at_most numeric
+);
+comment on type ibid.field_rule is 'what a contract says of a field';
 create type ibid.terms as (
 	version int, command text, strategy text, staged json, fact text, emits jsonb, keep text, payload text,
-	fields jsonb, unknown_fields text, same_payload json, key_from json, scope json, retain interval
+	fields ibid.field_rule[], unknown_fields text, same_payload json, key_from json, scope json, retain interval
 );
 comment on type ibid.terms is 'what command_begin needs of a contract';
 
@@ -178,11 +189,18 @@ language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 declare
 	terms ibid.terms;
 begin
-	select c.version, c.command, c.strategy, c.staged, c.fact, c.emits, c.answer ->> 'store', c.payload, c.fields,
+	select c.version, c.command, c.strategy, c.staged, c.fact, c.emits, c.answer ->> 'store', c.payload,
+		array(select row (f.pointer, array(select replace(replace(part, '~1', '/'), '~0', '~')
+					from unnest((string_to_array(f.pointer, '/'))[2:]) with ordinality as parts (part, place)
+					order by place), r.type, coalesce(r.required = 'true', false), nullif(r.max, 0), r.one_of, r.scale,
+				r.above, r.at_least, r.below, r.at_most)::ibid.field_rule
+			from json_each(c.fields) as f(pointer, rule)
+			cross join lateral json_to_record(f.rule) as r(type text, required text, max bigint, one_of jsonb,
+				scale int, above numeric, at_least numeric, below numeric, at_most numeric)),
 		c.unknown_fields, c.same_payload, k."from", k.scope, ibid.duration(k.retain)
 	into terms
 	from json_to_record(contract::json) as c(version int, command text, strategy text, staged json, fact text,
-		emits jsonb, answer json, payload text, fields jsonb, unknown_fields text, same_payload json, key json)
+		emits jsonb, answer json, payload text, fields json, unknown_fields text, same_payload json, key json)
 	cross join lateral json_to_record(c.key) as k("from" json, scope json, retain text);
 	return terms;
 exception when data_exception then
@@ -412,8 +430,7 @@ begin
 		own_scope, own_key, terms.version, command_begin.correlation_id, command_begin.causation_id,
 		terms.fact, terms.keep, terms.emits);
 	noted := set_config('ibid.begun', command_id::text, true);
-	noted := set_config('ibid.open',
-		(coalesce(nullif(current_setting('ibid.open', true), ''), '0')::int + 1)::text, true);
+	noted := ibid.count_open(1);
 	if wrong is not null then
 		decision := 'rejected';
 		status := 422;
@@ -432,12 +449,13 @@ comment on function ibid.command_begin(text, text, text, text, text, text, text,
 
 create function ibid.command_complete(command_id uuid, status int default 200, body text default null,
 	resource_type text default null, resource_id text default null, linked boolean default false)
-returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql security definer
+set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
 	open ibid.open_command := ibid.take_open(command_complete.command_id);
 	now timestamptz := clock_timestamp();
-	done ibid.command;
+	done record;
 begin
 	if (command_complete.status between 200 and 399) is not true then
 		raise exception 'status % is no success: 200 to 399', coalesce(command_complete.status::text, 'null')
@@ -450,15 +468,15 @@ begin
 		resource_id = case when open.keep in ('full', 'reference') then command_complete.resource_id end
 	where c.tenant = open.tenant and c.operation = open.operation and c.scope = open.scope
 		and c.key = open.key and c.id = open.command_id and c.state = 'IN_PROGRESS'
-	returning c.* into strict done;
+	returning c.attempts, c.client, c.actor, c.fingerprint into strict done;
 	if command_complete.body is not null and open.keep = 'full' then
 		insert into ibid.answer (tenant, command_id, attempts, body)
-		values (done.tenant, done.id, done.attempts, ibid.canonical(command_complete.body));
+		values (open.tenant, open.command_id, done.attempts, ibid.canonical(command_complete.body));
 	end if;
 	insert into ibid.audit (tenant, id, command_id, operation, contract_version, fact, outcome, client,
 		actor, resource_type, resource_id, correlation_id, causation_id, fingerprint, at)
-	values (done.tenant, done.id, done.id, done.operation, done.contract_version, open.fact,
-		case when done.linked then 'linked' else 'executed' end, done.client, done.actor,
+	values (open.tenant, open.command_id, open.command_id, open.operation, open.contract_version, open.fact,
+		case when command_complete.linked then 'linked' else 'executed' end, done.client, done.actor,
 		command_complete.resource_type, command_complete.resource_id, open.correlation_id,
 		open.causation_id, done.fingerprint, now);
 end $$;
@@ -515,10 +533,10 @@ comment on function ibid.command_fail(uuid, text) is
 
 create function ibid.emit_for_caller(aggregate_type text, aggregate_id text, event_type text, body text,
 	version bigint, given_key text, of_command uuid)
-returns uuid language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+returns uuid language plpgsql security definer
+set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $$
 declare
 	open ibid.open_command;
-	checked text;
 begin
 	if of_command is null and coalesce(nullif(current_setting('ibid.open', true), ''), '0')::int > 1 then
 		raise exception 'emit: more than one command is open; say which with command_id'
@@ -531,8 +549,10 @@ begin
 	if not found then
 		raise exception 'emit: no command is open in this transaction' using errcode = 'IB003';
 	end if;
-	checked := ibid.check_event(open.ordinal, open.emits ? event_type, aggregate_type, aggregate_id, event_type,
-		body, version, given_key); -- an assignment, because PERFORM is a query
+	if not ibid.is_event(open.ordinal, open.emits ? event_type, aggregate_type, aggregate_id, body, version,
+			given_key) then
+		perform ibid.refuse_event(open.ordinal, aggregate_type, aggregate_id, event_type, body, version, given_key);
+	end if;
 	return ibid.append_event(open.tenant, open.command_id, open.ordinal, aggregate_type, aggregate_id,
 		event_type, body, nullif(version, 0), given_key, open.correlation_id, open.causation_id,
 		clock_timestamp());
@@ -540,31 +560,36 @@ end $$;
 comment on function ibid.emit_for_caller(text, text, text, text, bigint, text, uuid) is
 	'emit, for a command that the caller began in its own transaction';
 
-create function ibid.check_event(ordinal int, declared boolean, aggregate_type text, aggregate_id text,
-	event_type text, body text, version bigint, given_key text)
+-- In SQL, so that the planner puts it into the expressions that call it.
+create function ibid.is_event(ordinal int, declared boolean, aggregate_type text, aggregate_id text, body text,
+	version bigint, given_key text)
+returns boolean language sql immutable as $$
+	select (declared and ordinal <= 65535 and octet_length(aggregate_type) between 1 and 255
+		and octet_length(aggregate_id) between 1 and 255 and octet_length(body) <= 1048576
+		and coalesce(octet_length(given_key), 1) between 1 and 255 and coalesce(version, 0) >= 0) is true
+$$;
+comment on function ibid.is_event(int, boolean, text, text, text, bigint, text) is
+	'is an event well formed and declared?';
+
+create function ibid.refuse_event(ordinal int, aggregate_type text, aggregate_id text, event_type text, body text,
+	version bigint, given_key text)
 returns void language plpgsql immutable as $$
 begin
-	if declared is not true or body is null or ordinal > 65535
-		or (octet_length(aggregate_type) between 1 and 255) is not true
-		or (octet_length(aggregate_id) between 1 and 255) is not true
-		or octet_length(given_key) not between 1 and 255 or version < 0
-		or octet_length(body) > 1048576 then
-		raise exception 'emit: %', case
-			when body is null then 'the payload is missing'
-			when ordinal > 65535 then 'more than 65535 events in one command'
-			when octet_length(body) > 1048576 then 'the payload is longer than 1 MiB'
-			when (octet_length(aggregate_type) between 1 and 255
-				and octet_length(aggregate_id) between 1 and 255) is not true
-				then 'aggregate type and id are texts of 1 to 255 bytes'
-			when octet_length(given_key) not between 1 and 255
-				then 'the key is a text of 1 to 255 bytes, or null'
-			when version < 0 then 'the version is a positive integer, or 0 or null for the next'
-			else format('%s is not declared under the contract''s emits', event_type) end
-			using errcode = 'IB003';
-	end if;
+	raise exception 'emit: %', case
+		when body is null then 'the payload is missing'
+		when ordinal > 65535 then 'more than 65535 events in one command'
+		when octet_length(body) > 1048576 then 'the payload is longer than 1 MiB'
+		when (octet_length(aggregate_type) between 1 and 255
+			and octet_length(aggregate_id) between 1 and 255) is not true
+			then 'aggregate type and id are texts of 1 to 255 bytes'
+		when octet_length(given_key) not between 1 and 255
+			then 'the key is a text of 1 to 255 bytes, or null'
+		when version < 0 then 'the version is a positive integer, or 0 or null for the next'
+		else format('%s is not declared under the contract''s emits', event_type) end
+		using errcode = 'IB003';
 end $$;
-comment on function ibid.check_event(int, boolean, text, text, text, text, bigint, text) is
-	'fails unless an event is well formed and declared';
+comment on function ibid.refuse_event(int, text, text, text, text, bigint, text) is
+	'fails with what is wrong with an event';
 
 -- Where ibid owns the transaction, its claim has left settings, and the rights are the caller's own: whoever
 -- makes up the settings lacks the right to the tables. Otherwise the command is one that the caller began.
@@ -572,17 +597,18 @@ create or replace function ibid.emit_json(aggregate_type text, aggregate_id text
 	version bigint, key text)
 returns uuid language plpgsql as $$
 declare
-	ordinal text := nullif(current_setting('ibid.ordinal', true), '')::int + 1;
-	checked text;
+	ordinal int := nullif(current_setting('ibid.ordinal', true), '')::int + 1;
+	noted text;
 begin
 	if ordinal is null then
 		return ibid.emit_for_caller(aggregate_type, aggregate_id, type, payload, version, key, null);
+	elsif not ibid.is_event(ordinal, type = any (string_to_array(current_setting('ibid.emits'), ',')),
+			aggregate_type, aggregate_id, payload, version, key) then
+		perform ibid.refuse_event(ordinal, aggregate_type, aggregate_id, type, payload, version, key);
 	end if;
-	checked := ibid.check_event(ordinal::int, type = any (string_to_array(current_setting('ibid.emits'), ',')),
-		aggregate_type, aggregate_id, type, payload, version, key);
-	ordinal := set_config('ibid.ordinal', ordinal, true); -- an assignment, because PERFORM is a query
+	noted := set_config('ibid.ordinal', ordinal::text, true); -- an assignment, because PERFORM is a query
 	return ibid.append_event(current_setting('ibid.tenant'), current_setting('ibid.command_id')::uuid,
-		ordinal::int, aggregate_type, aggregate_id, type, payload, nullif(version, 0), key,
+		ordinal, aggregate_type, aggregate_id, type, payload, nullif(version, 0), key,
 		nullif(current_setting('ibid.correlation_id'), ''),
 		nullif(current_setting('ibid.causation_id'), ''), current_setting('ibid.now')::timestamptz);
 end $$;

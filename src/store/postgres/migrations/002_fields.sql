@@ -12,7 +12,7 @@ begin -- ~1 before ~0: ~01 is ~1
 end $$;
 comment on function ibid.pointer_path(text) is 'a JSON Pointer as the path that #> takes';
 
-create function ibid.wrong_bound(rule jsonb, value numeric) returns text
+create function ibid.wrong_bound(rule json, value numeric) returns text
 language plpgsql immutable as $$
 begin
 	return case
@@ -21,7 +21,7 @@ begin
 		when value >= (rule ->> 'below')::numeric then 'must be below ' || (rule ->> 'below')
 		when value > (rule ->> 'at_most')::numeric then 'must be at most ' || (rule ->> 'at_most') end;
 end $$;
-comment on function ibid.wrong_bound(jsonb, numeric) is 'which bound of a field a number breaks, or null';
+comment on function ibid.wrong_bound(json, numeric) is 'which bound of a field a number breaks, or null';
 
 create function ibid.wrong_number(rule json, value json) returns text
 language plpgsql immutable as $$
@@ -41,7 +41,7 @@ begin
 		return shape;
 	end if;
 	if written ~ '^-?[0.]+([eE].*)?$' then
-		return ibid.wrong_bound(rule::jsonb, 0);
+		return ibid.wrong_bound(rule, 0);
 	end if;
 	power := ltrim(substring(written from '[eE][+-]?([0-9]+)$'), '0');
 	if length(power) > 4 then -- beyond what numeric holds
@@ -52,7 +52,7 @@ begin
 		when scale(exact) > most then places
 		when integer and (exact < -9223372036854775808 or exact > 9223372036854775807) then size
 		when abs(exact) * 10::numeric ^ scale(exact) >= 1e38 then size
-		else ibid.wrong_bound(rule::jsonb, exact) end;
+		else ibid.wrong_bound(rule, exact) end;
 end $$;
 comment on function ibid.wrong_number(json, json) is 'what is wrong with the value of a number field, or null';
 
@@ -170,35 +170,36 @@ end $$;
 comment on function ibid.wrong_fields(json, text) is
 	'what is wrong with a payload''s declared fields, ten problems at most; null: nothing';
 
--- Most payloads are right, which is found out here in one statement; true only where it is certain. Numbers of
--- 18 and 9 digits are within any range; the rest is left to wrong_fields and the functions above.
-create function ibid.fields_hold(fields jsonb, unknown text, document text) returns boolean
+-- Most payloads are right, which is found out here in a quarter of the time; true only where it is certain.
+-- Numbers of 18 and 9 digits are within any range. The rest is for wrong_fields to say.
+create function ibid.fields_hold(fields ibid.field_rule[], unknown text, document text) returns boolean
 language plpgsql stable as $$
 declare
 	payload json := document;
-	held boolean;
+	rule ibid.field_rule;
+	value text;
 begin
 	if json_typeof(payload) <> 'object' or strpos(document, E'\\u0000') > 0 then
 		return false;
 	end if;
-	select bool_and(coalesce(case
-		when coalesce(p.value, 'null') = 'null' then f.rule ->> 'required' is distinct from 'true'
-		when f.rule ->> 'type' = 'text' then left(p.value, 1) = '"'
-			and (f.rule -> 'max' is null or length(p.value) - 2 <= (f.rule ->> 'max')::bigint)
-			and (f.rule -> 'one_of' is null or f.rule -> 'one_of' ? substr(p.value, 2, length(p.value) - 2))
-		when f.rule ->> 'type' = 'decimal' and p.value ~ E'^-?[1-9][0-9]{0,17}(\\.[0-9]{1,9})?$' then
-			scale(p.value::numeric) <= coalesce((f.rule ->> 'scale')::int, 18)
-			and ibid.wrong_bound(f.rule, p.value::numeric) is null
-		when f.rule ->> 'type' = 'json' then true
-		else ibid.wrong_value(f.rule::json, p.value::json, '') is null end, false))
-	into held
-	from jsonb_each(fields) as f(pointer, rule)
-	cross join lateral (select (payload #> case when strpos(f.pointer, '~') = 0
-		then (string_to_array(f.pointer, '/'))[2:] else ibid.pointer_path(f.pointer) end)::text) as p(value);
-	if unknown = 'refuse' and held is not false then
-		held := not exists (select from json_object_keys(payload) as m(name)
-			where m.name ~ '[/~]' or (fields ? ('/' || m.name)) is not true);
-	end if;
-	return coalesce(held, true);
+	foreach rule in array fields loop
+		value := (payload #> rule.path)::text;
+		if (case when coalesce(value, 'null') = 'null' then not rule.required
+			when rule.type = 'text' then left(value, 1) = '"' and (rule.max is null or length(value) - 2 <= rule.max)
+				and (rule.one_of is null or rule.one_of ? substr(value, 2, length(value) - 2))
+			when rule.type in ('decimal', 'integer') then
+				value ~ E'^-?[1-9][0-9]{0,17}(\\.[0-9]{1,9})?$'
+				and scale(value::numeric) <= case rule.type when 'decimal' then coalesce(rule.scale, 18) else 0 end
+				and (value::numeric <= rule.above or value::numeric < rule.at_least
+					or value::numeric >= rule.below or value::numeric > rule.at_most) is not true
+			when rule.type = 'boolean' then value in ('true', 'false')
+			when rule.type = 'json' then true end) is not true then
+			return false;
+		end if;
+	end loop;
+	return coalesce(unknown, '') <> 'refuse' or not exists (
+		select from json_object_keys(payload) as m(name) where m.name ~ '[/~]'
+			or '/' || m.name <> all (array(select r.pointer from unnest(fields) as r)));
 end $$;
-comment on function ibid.fields_hold(jsonb, text, text) is 'are a payload''s declared fields right for certain?';
+comment on function ibid.fields_hold(ibid.field_rule[], text, text) is
+	'are a payload''s declared fields right for certain?';

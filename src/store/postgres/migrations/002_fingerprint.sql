@@ -467,15 +467,22 @@ declare
 	form text := '';
 	nothing text;
 begin
+	if parts::text = '[]' then
+		return '{}';
+	elsif not (declared ? 'actor' and ibid.is_plain(actor, 128) is not true
+			or declared ? 'client' and ibid.is_plain(client, 128) is not true
+			or declared ? 'resource' and ibid.is_plain(resource, 128) is not true) then
+		return '{' || concat_ws(',', case when declared ? 'actor' then '"actor":' || to_json(actor)::text end,
+			case when declared ? 'client' then '"client":' || to_json(client)::text end,
+			case when declared ? 'resource' then '"resource":' || to_json(resource)::text end) || '}';
+	end if;
 	for i in 1..3 loop
 		continue when (declared ? names[i]) is not true;
 		if coalesce(given[i], '') = '' then
 			raise exception '% declares % in %, and none was given', operation, names[i], place
 				using errcode = 'IB010';
 		end if;
-		if not ibid.is_plain(given[i], 128) then
-			nothing := ibid.check_given(names[i], given[i], 128);
-		end if;
+		nothing := ibid.check_given(names[i], given[i], 128);
 		form := form || case form when '' then '"' else ',"' end || names[i] || '":' || to_json(given[i])::text;
 	end loop;
 	return '{' || form || '}';
