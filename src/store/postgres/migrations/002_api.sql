@@ -50,7 +50,7 @@ declare
 	has boolean;
 begin
 	select true into has from ibid.tenant_role as t where t.role = session_user and t.tenant = wanted;
-	if has or ibid.is_service() and wanted is not null then
+	if has or (wanted is not null and ibid.is_service()) then
 		return;
 	end if;
 	select true into has from ibid.tenant_role as t join pg_roles as r on r.rolname = t.role
@@ -85,7 +85,8 @@ comment on function ibid.revoke_tenant(text, text) is 'takes a tenant from a dat
 
 -- ---- Open commands ------------------------------------------------------------------------------
 
-create table ibid.open_command (
+-- Not logged: no row of it outlives its transaction.
+create unlogged table ibid.open_command (
 	xid xid8,
 	command_id uuid,
 	tenant text collate "C" not null,
@@ -180,36 +181,47 @@ create type ibid.field_rule as (
 comment on type ibid.field_rule is 'what a contract says of a field';
 create type ibid.terms as (
 	version int, command text, strategy text, staged json, fact text, emits jsonb, keep text, payload text,
-	fields ibid.field_rule[], unknown_fields text, same_payload json, key_from json, scope json, retain interval
+	fields ibid.field_rule[], unknown_fields text, same_payload json, key_from json, scope json, retain interval,
+	after_expiry text, rejected text, rejected_other_payload text
 );
 comment on type ibid.terms is 'what command_begin needs of a contract';
 
-create function ibid.read_terms(contract text) returns ibid.terms
-language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+create function ibid.terms_in(contract json) returns ibid.terms
+language plpgsql immutable as $$
 declare
 	terms ibid.terms;
 begin
 	select c.version, c.command, c.strategy, c.staged, c.fact, c.emits, c.answer ->> 'store', c.payload,
-		array(select row (f.pointer, array(select replace(replace(part, '~1', '/'), '~0', '~')
+		array(select row (f.pointer, array(select replace(replace(part, '~1', '/'), '~0', '~') -- in this order
 					from unnest((string_to_array(f.pointer, '/'))[2:]) with ordinality as parts (part, place)
-					order by place), r.type, coalesce(r.required = 'true', false), nullif(r.max, 0), r.one_of, r.scale,
-				r.above, r.at_least, r.below, r.at_most)::ibid.field_rule
+					order by place), r.type, coalesce(r.required = 'true', false), nullif(r.max, 0), r.one_of,
+				r.scale, r.above, r.at_least, r.below, r.at_most)::ibid.field_rule
 			from json_each(c.fields) as f(pointer, rule)
 			cross join lateral json_to_record(f.rule) as r(type text, required text, max bigint, one_of jsonb,
 				scale int, above numeric, at_least numeric, below numeric, at_most numeric)),
-		c.unknown_fields, c.same_payload, k."from", k.scope, ibid.duration(k.retain)
+		c.unknown_fields, c.same_payload, k."from", k.scope, ibid.duration(k.retain), k.after_expiry,
+		d.rejected, d.rejected_other_payload
 	into terms
-	from json_to_record(contract::json) as c(version int, command text, strategy text, staged json, fact text,
-		emits jsonb, answer json, payload text, fields json, unknown_fields text, same_payload json, key json)
-	cross join lateral json_to_record(c.key) as k("from" json, scope json, retain text);
+	from json_to_record(contract) as c(version int, command text, strategy text, staged json, fact text,
+		emits jsonb, answer json, payload text, fields json, unknown_fields text, same_payload json, key json,
+		duplicates json)
+	cross join lateral json_to_record(c.key) as k("from" json, scope json, retain text, after_expiry text)
+	cross join lateral json_to_record(c.duplicates) as d(rejected text, rejected_other_payload text);
 	return terms;
+end $$;
+comment on function ibid.terms_in(json) is 'what command_begin needs of a contract';
+
+create function ibid.kept_terms(contract text) returns ibid.terms
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+	return ibid.terms_in(contract::json);
 exception when data_exception then
 	return null; -- whoever uses it is told
 end $$;
-comment on function ibid.read_terms(text) is 'what command_begin needs of a contract''s text';
+comment on function ibid.kept_terms(text) is 'terms_in, for a contract that is installed';
 
 alter table ibid.contract add column terms ibid.terms
-	generated always as (case when kind = 'command' then ibid.read_terms(text) end) stored;
+	generated always as (case when kind = 'command' then ibid.kept_terms(text) end) stored;
 -- Neither compressed nor moved out of the row unless it is far longer than contracts are.
 alter table ibid.contract set (toast_tuple_target = 8160);
 
@@ -221,7 +233,7 @@ declare
 		order by c.version desc limit 1);
 begin
 	if terms.version is null then
-		terms := ibid.read_terms(ibid.contract_of(of_operation, of_version)::text); -- says what is wrong
+		terms := ibid.terms_in(ibid.contract_of(of_operation, of_version)); -- says what is wrong
 	end if;
 	return terms;
 end $$;
@@ -267,24 +279,24 @@ end $$;
 comment on function ibid.take_identity(text, text, text, text) is 'is no twin running this identity now?';
 
 -- What a row that is there means for a duplicate: the decision table, as in libibid.
-create function ibid.verdict(contract json, state text, same boolean, expired boolean) returns text
+create function ibid.verdict(terms ibid.terms, state text, same boolean, expired boolean) returns text
 language plpgsql immutable as $$
 begin
 	return case
 		when expired and state in ('COMPLETED', 'REJECTED', 'FAILED') then
-			case contract #>> '{key,after_expiry}' when 'run-again' then 'execute' else 'expired' end
+			case terms.after_expiry when 'run-again' then 'execute' else 'expired' end
 		when state = 'UNKNOWN' then 'unknown'
 		when state = 'REJECTED' and same then
-			case contract #>> '{duplicates,rejected}' when 'evaluate-again' then 'execute' else 'replay' end
+			case terms.rejected when 'evaluate-again' then 'execute' else 'replay' end
 		when state = 'REJECTED' then
-			case contract #>> '{duplicates,rejected_other_payload}' when 'evaluate' then 'execute'
+			case terms.rejected_other_payload when 'evaluate' then 'execute'
 				else 'conflict' end
 		when not same then 'conflict'
 		when state = 'COMPLETED' then 'replay'
 		when state = 'FAILED' then 'execute'
 		else 'in_progress' end;
 end $$;
-comment on function ibid.verdict(json, text, boolean, boolean) is 'what a duplicate of a command gets';
+comment on function ibid.verdict(ibid.terms, text, boolean, boolean) is 'what a duplicate of a command gets';
 
 create function ibid.command_begin(tenant text, operation text, key text, payload text,
 	client text default null, actor text default null, resource text default null,
@@ -346,10 +358,7 @@ begin
 					ibid.contract_of(command_begin.operation, seen.contract_version), command_begin.tenant,
 					command_begin.client, command_begin.actor, command_begin.resource, command_begin.payload);
 			end if;
-			decision := case
-				when seen.state = 'COMPLETED' and kept_print = seen.fingerprint and seen.expires_at > now then 'replay'
-				else ibid.verdict(ibid.contract_of(command_begin.operation, terms.version), seen.state,
-					kept_print = seen.fingerprint, seen.expires_at <= now) end;
+			decision := ibid.verdict(terms, seen.state, kept_print = seen.fingerprint, seen.expires_at <= now);
 		end if;
 		exit when gained or decision <> 'execute';
 		gained := ibid.take_identity(command_begin.tenant, command_begin.operation, own_scope, own_key);
@@ -622,11 +631,10 @@ create function ibid.emit(aggregate_type text, aggregate_id text, type text, pay
 	version bigint default null, key text default null, command_id uuid default null)
 returns uuid language plpgsql as $$
 begin -- the cast refuses what is not JSON
-	if command_id is not null then
-		return ibid.emit_for_caller(aggregate_type, aggregate_id, type, payload::json::text, version, key,
-			command_id);
+	if command_id is null and current_setting('ibid.ordinal', true) <> '' then
+		return ibid.emit_json(aggregate_type, aggregate_id, type, payload::json::text, version, key);
 	end if;
-	return ibid.emit_json(aggregate_type, aggregate_id, type, payload::json::text, version, key);
+	return ibid.emit_for_caller(aggregate_type, aggregate_id, type, payload::json::text, version, key, command_id);
 end $$;
 comment on function ibid.emit(text, text, text, text, bigint, text, uuid) is
 	'appends an event for the running command; version: of the aggregate after it, 0 or null for the next; '
@@ -636,10 +644,10 @@ create function ibid.emit(aggregate_type text, aggregate_id text, type text, pay
 	version bigint default null, key text default null, command_id uuid default null)
 returns uuid language plpgsql as $$
 begin
-	if command_id is not null then
-		return ibid.emit_for_caller(aggregate_type, aggregate_id, type, payload::text, version, key, command_id);
+	if command_id is null and current_setting('ibid.ordinal', true) <> '' then
+		return ibid.emit_json(aggregate_type, aggregate_id, type, payload::text, version, key);
 	end if;
-	return ibid.emit_json(aggregate_type, aggregate_id, type, payload::text, version, key);
+	return ibid.emit_for_caller(aggregate_type, aggregate_id, type, payload::text, version, key, command_id);
 end $$;
 comment on function ibid.emit(text, text, text, jsonb, bigint, text, uuid) is 'emit, with a jsonb payload';
 

@@ -186,9 +186,10 @@ begin
 		value := (payload #> rule.path)::text;
 		if (case when coalesce(value, 'null') = 'null' then not rule.required
 			when rule.type = 'text' then left(value, 1) = '"' and (rule.max is null or length(value) - 2 <= rule.max)
-				and (rule.one_of is null or rule.one_of ? substr(value, 2, length(value) - 2))
+				and (rule.one_of is null
+					or (strpos(value, E'\\') = 0 and rule.one_of ? substr(value, 2, length(value) - 2)))
 			when rule.type in ('decimal', 'integer') then
-				value ~ E'^-?[1-9][0-9]{0,17}(\\.[0-9]{1,9})?$'
+				value ~ E'^-?(0|[1-9][0-9]{0,17})(\\.[0-9]{1,9})?$'
 				and scale(value::numeric) <= case rule.type when 'decimal' then coalesce(rule.scale, 18) else 0 end
 				and (value::numeric <= rule.above or value::numeric < rule.at_least
 					or value::numeric >= rule.below or value::numeric > rule.at_most) is not true
@@ -197,9 +198,11 @@ begin
 			return false;
 		end if;
 	end loop;
-	return coalesce(unknown, '') <> 'refuse' or not exists (
-		select from json_object_keys(payload) as m(name) where m.name ~ '[/~]'
+	if unknown = 'refuse' then
+		return not exists (select from json_object_keys(payload) as m(name) where m.name ~ '[/~]'
 			or '/' || m.name <> all (array(select r.pointer from unnest(fields) as r)));
+	end if;
+	return true;
 end $$;
 comment on function ibid.fields_hold(ibid.field_rule[], text, text) is
 	'are a payload''s declared fields right for certain?';

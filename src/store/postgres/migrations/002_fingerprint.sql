@@ -461,29 +461,28 @@ comment on function ibid.check_given(text, text, int) is
 create function ibid.sender_parts(operation text, parts json, place text, client text, actor text, resource text)
 returns text language plpgsql immutable parallel safe as $$
 declare
-	names constant text[] := array['actor', 'client', 'resource']; -- in canonical order
-	given text[] := array[actor, client, resource];
 	declared jsonb := parts;
+	part record;
 	form text := '';
 	nothing text;
 begin
-	if parts::text = '[]' then
+	if declared = '[]' then
 		return '{}';
 	elsif not (declared ? 'actor' and ibid.is_plain(actor, 128) is not true
 			or declared ? 'client' and ibid.is_plain(client, 128) is not true
-			or declared ? 'resource' and ibid.is_plain(resource, 128) is not true) then
+			or declared ? 'resource' and ibid.is_plain(resource, 128) is not true) then -- in canonical order
 		return '{' || concat_ws(',', case when declared ? 'actor' then '"actor":' || to_json(actor)::text end,
 			case when declared ? 'client' then '"client":' || to_json(client)::text end,
 			case when declared ? 'resource' then '"resource":' || to_json(resource)::text end) || '}';
 	end if;
-	for i in 1..3 loop
-		continue when (declared ? names[i]) is not true;
-		if coalesce(given[i], '') = '' then
-			raise exception '% declares % in %, and none was given', operation, names[i], place
+	for part in select p.name, p.given from (values ('actor', actor), ('client', client), ('resource', resource))
+			as p(name, given) where declared ? p.name loop
+		if coalesce(part.given, '') = '' then
+			raise exception '% declares % in %, and none was given', operation, part.name, place
 				using errcode = 'IB010';
 		end if;
-		nothing := ibid.check_given(names[i], given[i], 128);
-		form := form || case form when '' then '"' else ',"' end || names[i] || '":' || to_json(given[i])::text;
+		nothing := ibid.check_given(part.name, part.given, 128);
+		form := form || case form when '' then '"' else ',"' end || part.name || '":' || to_json(part.given)::text;
 	end loop;
 	return '{' || form || '}';
 end $$;
