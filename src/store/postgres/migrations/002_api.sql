@@ -458,8 +458,7 @@ comment on function ibid.command_begin(text, text, text, text, text, text, text,
 
 create function ibid.command_complete(command_id uuid, status int default 200, body text default null,
 	resource_type text default null, resource_id text default null, linked boolean default false)
-returns void language plpgsql security definer
-set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $$
+returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
 	open ibid.open_command := ibid.take_open(command_complete.command_id);
@@ -542,8 +541,7 @@ comment on function ibid.command_fail(uuid, text) is
 
 create function ibid.emit_for_caller(aggregate_type text, aggregate_id text, event_type text, body text,
 	version bigint, given_key text, of_command uuid)
-returns uuid language plpgsql security definer
-set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $$
+returns uuid language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
 	open ibid.open_command;
 begin
