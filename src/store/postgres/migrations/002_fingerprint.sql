@@ -13,7 +13,8 @@
 --
 -- Literals with a backslash are E'', which means the same under any standard_conforming_strings. Entries
 -- set the search_path, so that nobody's own replace() or json is called, and keep plans, which would be
--- made anew for every call otherwise (60 us); both cost 3 us. All other functions run inside of them.
+-- made anew for every call otherwise (60 us); both cost 3 us. All other functions run inside of them, or of
+-- command_begin, which does the same.
 -- Order and equality are those of collation "C" everywhere. json_tree catches an error, which is not
 -- allowed in a parallel query: what calls it is not parallel safe.
 
