@@ -597,6 +597,52 @@ class SqlApi(unittest.TestCase):
                                   "'u7', null, %s)", PAYMENT)
         self.assertEqual(bytes(seen), bytes(self.one(self.app, "select fingerprint from ibid.command")))
 
+    def test_what_is_right_for_certain_is_right(self):  # A03
+        rules = {"/t": {"type": "text", "max": "3"}, "/one": {"type": "text", "one_of": ["EUR", "a\\nb", 'q"']},
+                 "/d": {"type": "decimal", "above": "0", "scale": "2"}, "/day": {"type": "date"},
+                 "/n": {"type": "integer", "at_least": "-5", "below": "1000"}, "/b": {"type": "boolean"},
+                 "/j": {"type": "json"}, "/in/side": {"type": "text", "required": "true"}, "/x~1y": {"type": "integer"}}
+        values = ["null", "true", "0", "-0", "0.00", "0.001", "12.50", "12.500", "1e2", "999", "1000", "-5", "-6",
+                  "9223372036854775808", "1e99999", "123456789012345678", '""', '"abc"', '"abcd"', '"\\u0061bc"',
+                  '"EUR"', '"USD"', '"a\\nb"', '"a\\\\nb"', '"q\\""', '"\\u0000"', '"2024-02-29"', '"2023-02-29"', "[]", "{}",
+                  '{"side":"x"}', '{"side":1}', '{"side":"x","other":1}']
+        documents = ['{"in":{"side":"x"},"%s":%s}' % (name, value) for value in values
+                     for name in ("t", "one", "d", "day", "n", "b", "j", "x/y", "x~1y", "other")]
+        documents += ['{"in":%s}' % value for value in values] + ["[]", "1", "{}"]
+        held, refused = 0, 0
+        for unknown in ("keep", "refuse"):
+            contract = json.dumps({"command": "c", "version": "1", "fields": rules, "unknown_fields": unknown})
+            for document, certain, wrong in self.ask(self.root, """
+                    select d, ibid.fields_hold(t.fields, t.unknown_fields, d), ibid.wrong_fields(%s::json, d)
+                    from unnest(%s) as d, ibid.terms_in(%s::json) as t""", contract, documents, contract):
+                self.assertFalse(certain and wrong, (document, unknown, wrong))
+                held += certain
+                refused += wrong is not None
+        self.assertGreater(held, 100)
+        self.assertGreater(refused, 100)
+
+    def test_a_contract_that_cannot_be_read_hurts_its_own_operation_only(self):
+        for name, text, state in (("cut", '{"command"', "22P02"), ("nul", '{"fact":"\\u0000"}', "22P05")):
+            self.ask(self.root, "insert into ibid.contract (kind, name, version, digest, text, at) "
+                                "values ('command', %s, 1, '', %s, now())", name, text)
+            with self.assertRaises(psycopg2.Error) as caught:
+                self.begin(self.app, "k-1", operation=name)
+            self.assertEqual(caught.exception.pgcode, state)
+            self.app.rollback()
+        self.assertEqual(self.pay(self.app, "k-1")["decision"], "execute")
+        self.app.commit()
+
+    def test_a_role_that_is_a_member_has_the_tenants_of_its_group(self):  # K05
+        self.ask(self.root, "select ibid.revoke_tenant(%s, 'acme')", self.roles[0])
+        with self.assertRaises(psycopg2.Error) as caught:
+            self.pay(self.app, "k-1")
+        self.assertEqual(caught.exception.pgcode, "42501")
+        self.app.rollback()
+        self.ask(self.root, "grant %s to %s" % (self.roles[1], self.roles[0]))
+        self.ask(self.root, "select ibid.grant_tenant(%s, 'acme')", self.roles[1])
+        self.assertEqual(self.pay(self.app, "k-1")["decision"], "execute")
+        self.app.commit()
+
     def test_every_function_and_table_says_what_it_is_for(self):
         silent = self.ask(self.root, """
             select p.oid::regprocedure::text from pg_proc p where pronamespace = 'ibid'::regnamespace

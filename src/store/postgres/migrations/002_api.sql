@@ -9,6 +9,9 @@
 -- database role: session_user, which no setting and no SET ROLE changes. What they keep in settings (ibid.begun,
 -- ibid.open) is only a hint, looked up in open_command before it is believed.
 --
+-- What callers may execute sets rights and search_path; what it calls itself inherits both, and sets neither: a
+-- change of them costs 3 us a call, and makes nothing safer.
+--
 -- More error states:
 --   IB010 bad input, as the sentence says    IB011 begun and not finished, or not begun here
 --   IB012 the payload must be encrypted
@@ -27,9 +30,10 @@ comment on table ibid.tenant_role is
 create function ibid.is_service() returns boolean
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 begin
-	return pg_has_role(session_user, (select nspowner from pg_namespace where nspname = 'ibid'), 'member')
-		or coalesce((select pg_has_role(session_user, oid, 'member') from pg_roles
-			where rolname = 'ibid_service'), false);
+	if pg_has_role(session_user, to_regrole('ibid_service'), 'member') then
+		return true;
+	end if;
+	return pg_has_role(session_user, (select nspowner from pg_namespace where nspname = 'ibid'), 'member');
 end $$;
 comment on function ibid.is_service() is 'may the caller''s role act for every tenant, as libibid does?';
 
@@ -41,10 +45,19 @@ begin
 end $$;
 comment on function ibid.tenants() is 'the tenants that the caller''s role was given';
 
+-- The look-up that answers most callers comes first; memberships are asked for of the wanted tenant's roles only.
 create function ibid.demand_tenant(wanted text) returns void
-language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql stable as $$
+declare
+	has boolean;
 begin
-	if wanted is null or not (wanted in (select ibid.tenants()) or ibid.is_service()) then
+	select true into has from ibid.tenant_role as t where t.role = session_user and t.tenant = wanted;
+	if has or (wanted is not null and ibid.is_service()) then
+		return;
+	end if;
+	select true into has from ibid.tenant_role as t join pg_roles as r on r.rolname = t.role
+	where t.tenant = wanted and pg_has_role(session_user, r.oid, 'member') limit 1;
+	if has is not true then
 		raise exception 'role % has no tenant %', session_user, coalesce(quote_literal(wanted), 'null')
 			using errcode = 'insufficient_privilege',
 			hint = 'an administrator gives it with ibid.grant_tenant(role, tenant)';
@@ -74,7 +87,8 @@ comment on function ibid.revoke_tenant(text, text) is 'takes a tenant from a dat
 
 -- ---- Open commands ------------------------------------------------------------------------------
 
-create table ibid.open_command (
+-- Not logged: no row of it outlives its transaction.
+create unlogged table ibid.open_command (
 	xid xid8,
 	command_id uuid,
 	tenant text collate "C" not null,
@@ -84,6 +98,9 @@ create table ibid.open_command (
 	contract_version int not null,
 	correlation_id text,
 	causation_id text,
+	fact text, -- what the contract says, for the functions that follow begin
+	keep text,
+	emits jsonb,
 	ordinal int not null default 0,
 	primary key (xid, command_id)
 ) with (fillfactor = 50);
@@ -103,8 +120,15 @@ comment on function ibid.refuse_unfinished() is 'refuses a commit while a comman
 create constraint trigger command_is_finished after insert on ibid.open_command
 	deferrable initially deferred for each row execute function ibid.refuse_unfinished();
 
+-- In SQL, so that the planner puts it into the expressions that call it.
+create function ibid.count_open(more int) returns text language sql as $$
+	select set_config('ibid.open', greatest(coalesce(nullif(current_setting('ibid.open', true), ''), '0')::int + more,
+		0)::text, true)
+$$;
+comment on function ibid.count_open(int) is 'notes how many commands are open, for emit';
+
 create function ibid.take_open(wanted uuid) returns ibid.open_command
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql as $$
 declare
 	taken ibid.open_command;
 	left_open text;
@@ -117,8 +141,7 @@ begin
 			using errcode = 'IB011',
 			hint = 'begin it with ibid.command_begin, in the transaction that finishes it, and finish it once';
 	end if;
-	left_open := set_config('ibid.open',
-		(coalesce(nullif(current_setting('ibid.open', true), ''), '1')::int - 1)::text, true);
+	left_open := ibid.count_open(-1);
 	return taken;
 end $$;
 comment on function ibid.take_open(uuid) is 'a command begun in this transaction, which is open no longer';
@@ -142,31 +165,108 @@ end $$;
 comment on function ibid.contract_of(text, int) is 'a kept contract; version null: the newest';
 
 create function ibid.duration(written text) returns interval
-language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
-declare
-	parts text[] := regexp_match(written, '^([0-9]+)(ms|s|m|h|d|w|y)$');
+language plpgsql immutable strict parallel safe as $$
 begin
-	return make_interval(secs => parts[1]::double precision * case parts[2] when 'ms' then 0.001 when 's' then 1
-		when 'm' then 60 when 'h' then 3600 when 'd' then 86400 when 'w' then 604800 else 31536000 end);
+	return make_interval(secs => rtrim(written, 'mshdwy')::double precision
+		* case ltrim(written, '0123456789') when 'ms' then 0.001 when 's' then 1 when 'm' then 60
+			when 'h' then 3600 when 'd' then 86400 when 'w' then 604800 when 'y' then 31536000 end);
 end $$;
 comment on function ibid.duration(text) is 'a duration as contracts write it: 30s, 400d';
 
+-- Every operator on json reads the whole text anew: what begin needs of a contract is taken out of it when it
+-- is installed.
+create type ibid.field_rule as (
+	pointer text, path text[], type text, required boolean, max bigint, one_of jsonb, scale int, above numeric,
+	at_least numeric, below numeric, at_most numeric
+);
+comment on type ibid.field_rule is 'what a contract says of a field';
+create type ibid.terms as (
+	version int, command text, strategy text, staged json, fact text, emits jsonb, keep text, payload text,
+	fields ibid.field_rule[], unknown_fields text, same_payload json, key_from json, scope json, retain interval,
+	after_expiry text, rejected text, rejected_other_payload text
+);
+comment on type ibid.terms is 'what command_begin needs of a contract';
+
+create function ibid.terms_in(contract json) returns ibid.terms
+language plpgsql immutable as $$
+declare
+	terms ibid.terms;
+begin
+	select c.version, c.command, c.strategy, c.staged, c.fact, c.emits, c.answer ->> 'store', c.payload,
+		array(select row (f.pointer, array(select replace(replace(part, '~1', '/'), '~0', '~') -- in this order
+					from unnest((string_to_array(f.pointer, '/'))[2:]) with ordinality as parts (part, place)
+					order by place), r.type, coalesce(r.required = 'true', false), nullif(r.max, 0), r.one_of,
+				r.scale, r.above, r.at_least, r.below, r.at_most)::ibid.field_rule
+			from json_each(c.fields) as f(pointer, rule)
+			cross join lateral json_to_record(f.rule) as r(type text, required text, max bigint, one_of jsonb,
+				scale int, above numeric, at_least numeric, below numeric, at_most numeric)),
+		c.unknown_fields, c.same_payload, k."from", k.scope, ibid.duration(k.retain), k.after_expiry,
+		d.rejected, d.rejected_other_payload
+	into terms
+	from json_to_record(contract) as c(version int, command text, strategy text, staged json, fact text,
+		emits jsonb, answer json, payload text, fields json, unknown_fields text, same_payload json, key json,
+		duplicates json)
+	cross join lateral json_to_record(c.key) as k("from" json, scope json, retain text, after_expiry text)
+	cross join lateral json_to_record(c.duplicates) as d(rejected text, rejected_other_payload text);
+	return terms;
+end $$;
+comment on function ibid.terms_in(json) is 'what command_begin needs of a contract';
+
+create function ibid.kept_terms(contract text) returns ibid.terms
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+	return ibid.terms_in(contract::json);
+exception when data_exception then
+	return null; -- whoever uses it is told
+end $$;
+comment on function ibid.kept_terms(text) is 'terms_in, for a contract that is installed';
+
+-- Neither compressed nor moved out of the row unless it is far longer than contracts are.
+alter table ibid.contract set (toast_tuple_target = 8160);
+alter table ibid.contract add column terms ibid.terms
+	generated always as (case when kind = 'command' then ibid.kept_terms(text) end) stored;
+
+create function ibid.terms_of(of_operation text, of_version int) returns ibid.terms
+language plpgsql stable as $$
+declare
+	terms ibid.terms := (select c.terms from ibid.contract as c
+		where c.kind = 'command' and c.name = of_operation and (of_version is null or c.version = of_version)
+		order by c.version desc limit 1);
+begin
+	if terms.version is null then
+		terms := ibid.terms_in(ibid.contract_of(of_operation, of_version)); -- says what is wrong
+	end if;
+	return terms;
+end $$;
+comment on function ibid.terms_of(text, int) is 'what command_begin needs of a contract; version null: the newest';
+
 create function ibid.uuid_v7() returns uuid
-language plpgsql volatile parallel safe set search_path = pg_catalog, pg_temp as $$
-begin -- a v4 with the milliseconds in its first six bytes and two more bits in its version
-	return encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
-		placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3)
-		from 1 for 6), 52, 1), 53, 1), 'hex')::uuid;
+language plpgsql volatile parallel safe as $$
+declare
+	ms text := lpad(to_hex((date_part('epoch', clock_timestamp()) * 1000)::bigint), 12, '0');
+begin -- a v4 with the milliseconds in its first six bytes and another version
+	return left(ms, 8) || '-' || right(ms, 4) || '-7' || substr(gen_random_uuid()::text, 16);
 end $$;
 comment on function ibid.uuid_v7() is 'a new id, in the order of time';
 
 -- ---- Begin --------------------------------------------------------------------------------------
 
+-- The same lock_key, in plpgsql: a SQL function that is not inlined is planned at every call, which cost more
+-- than anything else here.
+create or replace function ibid.lock_key(tenant text, operation text, scope text, key text) returns bigint
+language plpgsql immutable as $$
+begin
+	return ('x' || encode(substring(sha256(
+		convert_to($1, 'UTF8') || E'\\x00'::bytea || convert_to($2, 'UTF8') || E'\\x00'::bytea
+		|| convert_to($3, 'UTF8') || E'\\x00'::bytea || convert_to($4, 'UTF8')) from 1 for 8), 'hex'))
+		::bit(64)::bigint;
+end $$;
+
 -- Takes the identity for this transaction: the advisory lock that libibid takes too, so that a twin is
 -- answered without waiting. More than a thousand of them would fill the server's lock table: a bulk
 -- transaction then relies on its rows alone, and a twin waits for its commit.
 create function ibid.take_identity(tenant text, operation text, scope text, key text) returns boolean
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql as $$
 declare
 	locks int := coalesce(nullif(current_setting('ibid.locks', true), ''), '0')::int;
 	noted text;
@@ -180,34 +280,35 @@ end $$;
 comment on function ibid.take_identity(text, text, text, text) is 'is no twin running this identity now?';
 
 -- What a row that is there means for a duplicate: the decision table, as in libibid.
-create function ibid.verdict(contract json, state text, same boolean, expired boolean) returns text
-language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+create function ibid.verdict(terms ibid.terms, state text, same boolean, expired boolean) returns text
+language plpgsql immutable as $$
 begin
 	return case
 		when expired and state in ('COMPLETED', 'REJECTED', 'FAILED') then
-			case contract #>> '{key,after_expiry}' when 'run-again' then 'execute' else 'expired' end
+			case terms.after_expiry when 'run-again' then 'execute' else 'expired' end
 		when state = 'UNKNOWN' then 'unknown'
 		when state = 'REJECTED' and same then
-			case contract #>> '{duplicates,rejected}' when 'evaluate-again' then 'execute' else 'replay' end
+			case terms.rejected when 'evaluate-again' then 'execute' else 'replay' end
 		when state = 'REJECTED' then
-			case contract #>> '{duplicates,rejected_other_payload}' when 'evaluate' then 'execute'
+			case terms.rejected_other_payload when 'evaluate' then 'execute'
 				else 'conflict' end
 		when not same then 'conflict'
 		when state = 'COMPLETED' then 'replay'
 		when state = 'FAILED' then 'execute'
 		else 'in_progress' end;
 end $$;
-comment on function ibid.verdict(json, text, boolean, boolean) is 'what a duplicate of a command gets';
+comment on function ibid.verdict(ibid.terms, text, boolean, boolean) is 'what a duplicate of a command gets';
 
 create function ibid.command_begin(tenant text, operation text, key text, payload text,
 	client text default null, actor text default null, resource text default null,
 	correlation_id text default null, causation_id text default null, contract_version int default null)
 returns table (decision text, command_id uuid, status int, body text, outcome text, reason text,
 	message text, resource_type text, resource_id text, first_at timestamptz, expires_at timestamptz)
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
-	contract json;
+	terms ibid.terms;
 	own_scope text;
 	own_key text;
 	print bytea; -- under the wanted version, for a new row
@@ -222,24 +323,30 @@ begin
 	noted := ibid.check_names(command_begin.tenant, command_begin.client, command_begin.actor,
 		command_begin.resource, command_begin.correlation_id, command_begin.causation_id);
 	noted := ibid.check_bytes('payload', command_begin.payload, 4 << 20);
-	contract := ibid.contract_of(command_begin.operation, command_begin.contract_version);
-	if contract -> 'staged' is not null then
+	terms := ibid.terms_of(command_begin.operation, command_begin.contract_version);
+	if terms.staged is not null then
 		raise exception 'operation % is staged: it is run by a program that calls ibid_stage',
 			command_begin.operation using errcode = 'IB010';
-	elsif ibid.needs_key(contract) then
+	elsif coalesce(terms.payload, 'omit') <> 'omit' and ibid.needs_key(
+			ibid.contract_of(command_begin.operation, terms.version)) then
 		raise exception 'the payload of operation % is encrypted, and the key is not in the database',
 			command_begin.operation using errcode = 'IB012',
 			hint = 'submit it through libibid or the ibid binary, which read the key file';
 	end if;
-	if contract ->> 'strategy' in ('natural', 'set-once', 'version', 'commutative') then
+	if terms.strategy in ('natural', 'set-once', 'version', 'commutative') then
 		raise exception 'operation % has the strategy %: it is enforced around its handler, by ibid submit or '
-			'a program that calls ibid_submit', command_begin.operation, contract ->> 'strategy'
+			'a program that calls ibid_submit', command_begin.operation, terms.strategy
 			using errcode = 'IB010';
 	end if;
-	own_scope := ibid.scope_of(contract, command_begin.client, command_begin.actor, command_begin.resource);
-	own_key := ibid.key_of(contract, command_begin.tenant, command_begin.key, command_begin.payload);
-	print := ibid.fingerprint(contract, command_begin.tenant, command_begin.client, command_begin.actor,
-		command_begin.resource, command_begin.payload);
+	own_scope := ibid.scope_among(terms.command, terms.scope, command_begin.client, command_begin.actor,
+		command_begin.resource);
+	own_key := case when json_typeof(terms.key_from) = 'string' and ibid.is_plain(command_begin.key, 255)
+		then command_begin.key
+		else ibid.key_of(ibid.contract_of(command_begin.operation, terms.version), command_begin.tenant,
+			command_begin.key, command_begin.payload) end;
+	print := sha256(convert_to(ibid.print_text(terms.command, terms.version::text, terms.same_payload,
+		command_begin.tenant, command_begin.client, command_begin.actor, command_begin.resource,
+		command_begin.payload), 'UTF8'));
 
 	-- Look; where that is for us to run, take the identity and look again, in a statement of its own: under READ
 	-- COMMITTED it sees what the last holder committed. Who only looks holds nothing until its commit.
@@ -250,13 +357,12 @@ begin
 		decision := 'execute';
 		if seen.id is not null then
 			kept_print := print;
-			if seen.contract_version <> (contract ->> 'version')::int then
+			if seen.contract_version <> terms.version then
 				kept_print := ibid.fingerprint(
 					ibid.contract_of(command_begin.operation, seen.contract_version), command_begin.tenant,
 					command_begin.client, command_begin.actor, command_begin.resource, command_begin.payload);
 			end if;
-			decision := ibid.verdict(contract, seen.state, kept_print = seen.fingerprint,
-				seen.expires_at <= now);
+			decision := ibid.verdict(terms, seen.state, kept_print = seen.fingerprint, seen.expires_at <= now);
 		end if;
 		exit when gained or decision <> 'execute';
 		gained := ibid.take_identity(command_begin.tenant, command_begin.operation, own_scope, own_key);
@@ -292,25 +398,28 @@ begin
 		return;
 	end if;
 
-	wrong := ibid.wrong_fields(contract, command_begin.payload);
+	if not ibid.fields_hold(terms.fields, terms.unknown_fields, command_begin.payload) then
+		wrong := ibid.wrong_fields(ibid.contract_of(command_begin.operation, terms.version),
+			command_begin.payload);
+	end if;
 	if seen.id is null then
 		command_id := ibid.uuid_v7();
 		insert into ibid.command (tenant, operation, scope, key, id, state, scheme, contract_version,
 			fingerprint, linked, status, attempts, client, actor, created_at, expires_at)
 		values (command_begin.tenant, command_begin.operation, own_scope, own_key, command_id,
-			'IN_PROGRESS', 1, (contract ->> 'version')::int, print, false, 0, 1, command_begin.client,
-			command_begin.actor, now, now + ibid.duration(contract #>> '{key,retain}'))
+			'IN_PROGRESS', 1, terms.version, print, false, 0, 1, command_begin.client,
+			command_begin.actor, now, now + terms.retain)
 		on conflict on constraint command_pkey do nothing;
 	else
 		-- A command that ran its time out and runs again is another one; a second try is the same.
 		command_id := case when seen.expires_at <= now then ibid.uuid_v7() else seen.id end;
 		update ibid.command as c set id = command_begin.command_id, state = 'IN_PROGRESS', scheme = 1,
-			contract_version = (contract ->> 'version')::int, fingerprint = print, linked = false,
+			contract_version = terms.version, fingerprint = print, linked = false,
 			status = 0, resource_type = null, resource_id = null, reason = null, text = null,
 			audit_id = null, client = command_begin.client, actor = command_begin.actor, finished_at = null,
 			attempts = case when seen.expires_at <= now then 1 else seen.attempts + 1 end,
 			created_at = case when seen.expires_at <= now then now else c.created_at end,
-			expires_at = now + ibid.duration(contract #>> '{key,retain}')
+			expires_at = now + terms.retain
 		where c.tenant = command_begin.tenant and c.operation = command_begin.operation
 			and c.scope = own_scope and c.key = own_key
 			and c.state = seen.state and c.attempts = seen.attempts and c.id = seen.id;
@@ -322,19 +431,19 @@ begin
 	if command_id <> seen.id then
 		perform ibid.forget_answers(command_begin.tenant, seen.id);
 	end if;
-	if contract -> 'payload' is not null or seen.contract_version <> (contract ->> 'version')::int then
-		perform ibid.keep_payload(command_begin.tenant, command_id, contract, command_begin.payload,
+	if terms.payload is not null or seen.contract_version <> terms.version then
+		perform ibid.keep_payload(command_begin.tenant, command_id,
+			ibid.contract_of(command_begin.operation, terms.version), command_begin.payload,
 			seen.id is not null);
 	end if;
 
 	insert into ibid.open_command (xid, command_id, tenant, operation, scope, key, contract_version,
-		correlation_id, causation_id)
+		correlation_id, causation_id, fact, keep, emits)
 	values (pg_current_xact_id(), command_begin.command_id, command_begin.tenant, command_begin.operation,
-		own_scope, own_key, (contract ->> 'version')::int, command_begin.correlation_id,
-		command_begin.causation_id);
+		own_scope, own_key, terms.version, command_begin.correlation_id, command_begin.causation_id,
+		terms.fact, terms.keep, terms.emits);
 	noted := set_config('ibid.begun', command_id::text, true);
-	noted := set_config('ibid.open',
-		(coalesce(nullif(current_setting('ibid.open', true), ''), '0')::int + 1)::text, true);
+	noted := ibid.count_open(1);
 	if wrong is not null then
 		decision := 'rejected';
 		status := 422;
@@ -357,10 +466,8 @@ returns void language plpgsql security definer set search_path = pg_catalog, pg_
 #variable_conflict use_column
 declare
 	open ibid.open_command := ibid.take_open(command_complete.command_id);
-	contract json := ibid.contract_of(open.operation, open.contract_version);
-	keep text := contract #>> '{answer,store}';
 	now timestamptz := clock_timestamp();
-	done ibid.command;
+	done record;
 	noted text;
 begin
 	noted := ibid.check_bytes('resource''s type', command_complete.resource_type, 128);
@@ -372,20 +479,20 @@ begin
 	end if;
 	update ibid.command as c set state = 'COMPLETED', audit_id = c.id, finished_at = now,
 		linked = coalesce(command_complete.linked, false),
-		status = case when keep = 'none' then 0 else command_complete.status end,
-		resource_type = case when keep in ('full', 'reference') then command_complete.resource_type end,
-		resource_id = case when keep in ('full', 'reference') then command_complete.resource_id end
+		status = case when open.keep = 'none' then 0 else command_complete.status end,
+		resource_type = case when open.keep in ('full', 'reference') then command_complete.resource_type end,
+		resource_id = case when open.keep in ('full', 'reference') then command_complete.resource_id end
 	where c.tenant = open.tenant and c.operation = open.operation and c.scope = open.scope
 		and c.key = open.key and c.id = open.command_id and c.state = 'IN_PROGRESS'
-	returning c.* into strict done;
-	if command_complete.body is not null and keep = 'full' then
+	returning c.attempts, c.client, c.actor, c.fingerprint into strict done;
+	if command_complete.body is not null and open.keep = 'full' then
 		insert into ibid.answer (tenant, command_id, attempts, body)
-		values (done.tenant, done.id, done.attempts, ibid.canonical(command_complete.body));
+		values (open.tenant, open.command_id, done.attempts, ibid.canonical(command_complete.body));
 	end if;
 	insert into ibid.audit (tenant, id, command_id, operation, contract_version, fact, outcome, client,
 		actor, resource_type, resource_id, correlation_id, causation_id, fingerprint, at)
-	values (done.tenant, done.id, done.id, done.operation, done.contract_version, contract ->> 'fact',
-		case when done.linked then 'linked' else 'executed' end, done.client, done.actor,
+	values (open.tenant, open.command_id, open.command_id, open.operation, open.contract_version, open.fact,
+		case when command_complete.linked then 'linked' else 'executed' end, done.client, done.actor,
 		command_complete.resource_type, command_complete.resource_id, open.correlation_id,
 		open.causation_id, done.fingerprint, now);
 end $$;
@@ -394,7 +501,7 @@ comment on function ibid.command_complete(uuid, int, text, text, text, boolean) 
 	'business fact was there before, and body and resource are those of the existing document';
 
 create function ibid.refuse_command(of_command uuid, class text, with_status int, code text, sentence text)
-returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql as $$
 declare
 	open ibid.open_command := ibid.take_open(of_command);
 	contract json := ibid.contract_of(open.operation, open.contract_version);
@@ -446,7 +553,6 @@ create function ibid.emit_for_caller(aggregate_type text, aggregate_id text, eve
 returns uuid language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
 	open ibid.open_command;
-	contract json;
 begin
 	if of_command is null and coalesce(nullif(current_setting('ibid.open', true), ''), '0')::int > 1 then
 		raise exception 'emit: more than one command is open; say which with command_id'
@@ -459,9 +565,10 @@ begin
 	if not found then
 		raise exception 'emit: no command is open in this transaction' using errcode = 'IB003';
 	end if;
-	contract := ibid.contract_of(open.operation, open.contract_version);
-	perform ibid.check_event(open.ordinal, array(select json_array_elements_text(contract -> 'emits')),
-		aggregate_type, aggregate_id, event_type, body, version, given_key);
+	if not ibid.is_event(open.ordinal, open.emits ? event_type, aggregate_type, aggregate_id, body, version,
+			given_key) then
+		perform ibid.refuse_event(open.ordinal, aggregate_type, aggregate_id, event_type, body, version, given_key);
+	end if;
 	return ibid.append_event(open.tenant, open.command_id, open.ordinal, aggregate_type, aggregate_id,
 		event_type, body, nullif(version, 0), given_key, open.correlation_id, open.causation_id,
 		clock_timestamp());
@@ -469,31 +576,36 @@ end $$;
 comment on function ibid.emit_for_caller(text, text, text, text, bigint, text, uuid) is
 	'emit, for a command that the caller began in its own transaction';
 
-create function ibid.check_event(ordinal int, emits text[], aggregate_type text, aggregate_id text,
-	event_type text, body text, version bigint, given_key text)
+-- In SQL, so that the planner puts it into the expressions that call it.
+create function ibid.is_event(ordinal int, declared boolean, aggregate_type text, aggregate_id text, body text,
+	version bigint, given_key text)
+returns boolean language sql immutable as $$
+	select (declared and ordinal <= 65535 and octet_length(aggregate_type) between 1 and 255
+		and octet_length(aggregate_id) between 1 and 255 and octet_length(body) <= 1048576
+		and coalesce(octet_length(given_key), 1) between 1 and 255 and coalesce(version, 0) >= 0) is true
+$$;
+comment on function ibid.is_event(int, boolean, text, text, text, bigint, text) is
+	'is an event well formed and declared?';
+
+create function ibid.refuse_event(ordinal int, aggregate_type text, aggregate_id text, event_type text, body text,
+	version bigint, given_key text)
 returns void language plpgsql immutable as $$
 begin
-	if event_type is null or body is null or ordinal > 65535 or event_type <> all (emits)
-		or (octet_length(aggregate_type) between 1 and 255) is not true
-		or (octet_length(aggregate_id) between 1 and 255) is not true
-		or octet_length(given_key) not between 1 and 255 or version < 0
-		or octet_length(body) > 1048576 then
-		raise exception 'emit: %', case
-			when body is null then 'the payload is missing'
-			when ordinal > 65535 then 'more than 65535 events in one command'
-			when octet_length(body) > 1048576 then 'the payload is longer than 1 MiB'
-			when (octet_length(aggregate_type) between 1 and 255
-				and octet_length(aggregate_id) between 1 and 255) is not true
-				then 'aggregate type and id are texts of 1 to 255 bytes'
-			when octet_length(given_key) not between 1 and 255
-				then 'the key is a text of 1 to 255 bytes, or null'
-			when version < 0 then 'the version is a positive integer, or 0 or null for the next'
-			else format('%s is not declared under the contract''s emits', event_type) end
-			using errcode = 'IB003';
-	end if;
+	raise exception 'emit: %', case
+		when body is null then 'the payload is missing'
+		when ordinal > 65535 then 'more than 65535 events in one command'
+		when octet_length(body) > 1048576 then 'the payload is longer than 1 MiB'
+		when (octet_length(aggregate_type) between 1 and 255
+			and octet_length(aggregate_id) between 1 and 255) is not true
+			then 'aggregate type and id are texts of 1 to 255 bytes'
+		when octet_length(given_key) not between 1 and 255
+			then 'the key is a text of 1 to 255 bytes, or null'
+		when version < 0 then 'the version is a positive integer, or 0 or null for the next'
+		else format('%s is not declared under the contract''s emits', event_type) end
+		using errcode = 'IB003';
 end $$;
-comment on function ibid.check_event(int, text[], text, text, text, text, bigint, text) is
-	'fails unless an event is well formed and declared';
+comment on function ibid.refuse_event(int, text, text, text, text, bigint, text) is
+	'fails with what is wrong with an event';
 
 -- Where ibid owns the transaction, its claim has left settings, and the rights are the caller's own: whoever
 -- makes up the settings lacks the right to the tables. Otherwise the command is one that the caller began.
@@ -501,17 +613,18 @@ create or replace function ibid.emit_json(aggregate_type text, aggregate_id text
 	version bigint, key text)
 returns uuid language plpgsql as $$
 declare
-	ordinal text := nullif(current_setting('ibid.ordinal', true), '')::int + 1;
-	checked text;
+	ordinal int := nullif(current_setting('ibid.ordinal', true), '')::int + 1;
+	noted text;
 begin
 	if ordinal is null then
 		return ibid.emit_for_caller(aggregate_type, aggregate_id, type, payload, version, key, null);
+	elsif not ibid.is_event(ordinal, type = any (string_to_array(current_setting('ibid.emits'), ',')),
+			aggregate_type, aggregate_id, payload, version, key) then
+		perform ibid.refuse_event(ordinal, aggregate_type, aggregate_id, type, payload, version, key);
 	end if;
-	checked := ibid.check_event(ordinal::int, string_to_array(current_setting('ibid.emits'), ','),
-		aggregate_type, aggregate_id, type, payload, version, key);
-	ordinal := set_config('ibid.ordinal', ordinal, true); -- an assignment, because PERFORM is a query
+	noted := set_config('ibid.ordinal', ordinal::text, true); -- an assignment, because PERFORM is a query
 	return ibid.append_event(current_setting('ibid.tenant'), current_setting('ibid.command_id')::uuid,
-		ordinal::int, aggregate_type, aggregate_id, type, payload, nullif(version, 0), key,
+		ordinal, aggregate_type, aggregate_id, type, payload, nullif(version, 0), key,
 		nullif(current_setting('ibid.correlation_id'), ''),
 		nullif(current_setting('ibid.causation_id'), ''), current_setting('ibid.now')::timestamptz);
 end $$;
@@ -525,11 +638,10 @@ create function ibid.emit(aggregate_type text, aggregate_id text, type text, pay
 	version bigint default null, key text default null, command_id uuid default null)
 returns uuid language plpgsql as $$
 begin -- the cast refuses what is not JSON
-	if command_id is not null then
-		return ibid.emit_for_caller(aggregate_type, aggregate_id, type, payload::json::text, version, key,
-			command_id);
+	if command_id is null and current_setting('ibid.ordinal', true) <> '' then
+		return ibid.emit_json(aggregate_type, aggregate_id, type, payload::json::text, version, key);
 	end if;
-	return ibid.emit_json(aggregate_type, aggregate_id, type, payload::json::text, version, key);
+	return ibid.emit_for_caller(aggregate_type, aggregate_id, type, payload::json::text, version, key, command_id);
 end $$;
 comment on function ibid.emit(text, text, text, text, bigint, text, uuid) is
 	'appends an event for the running command; version: of the aggregate after it, 0 or null for the next; '
@@ -539,10 +651,10 @@ create function ibid.emit(aggregate_type text, aggregate_id text, type text, pay
 	version bigint default null, key text default null, command_id uuid default null)
 returns uuid language plpgsql as $$
 begin
-	if command_id is not null then
-		return ibid.emit_for_caller(aggregate_type, aggregate_id, type, payload::text, version, key, command_id);
+	if command_id is null and current_setting('ibid.ordinal', true) <> '' then
+		return ibid.emit_json(aggregate_type, aggregate_id, type, payload::text, version, key);
 	end if;
-	return ibid.emit_json(aggregate_type, aggregate_id, type, payload::text, version, key);
+	return ibid.emit_for_caller(aggregate_type, aggregate_id, type, payload::text, version, key, command_id);
 end $$;
 comment on function ibid.emit(text, text, text, jsonb, bigint, text, uuid) is 'emit, with a jsonb payload';
 

@@ -13,7 +13,8 @@
 --
 -- Literals with a backslash are E'', which means the same under any standard_conforming_strings. Entries
 -- set the search_path, so that nobody's own replace() or json is called, and keep plans, which would be
--- made anew for every call otherwise (60 us); both cost 3 us. All other functions run inside of them.
+-- made anew for every call otherwise (60 us); both cost 3 us. All other functions run inside of them, or of
+-- command_begin, which does the same.
 -- Order and equality are those of collation "C" everywhere. json_tree catches an error, which is not
 -- allowed in a parallel query: what calls it is not parallel safe.
 
@@ -32,6 +33,8 @@ declare
 begin
 	if mantissa ~ E'^-?[1-9][0-9]{0,17}(\\.[0-9]{0,17}[1-9])?$' then
 		return mantissa;
+	elsif mantissa ~ E'^-?[1-9][0-9]{0,17}\\.[0-9]{1,17}$' then
+		return rtrim(rtrim(mantissa, '0'), '.');
 	elsif length(mantissa) > 4096 then
 		raise exception 'a number may have at most 4096 bytes' using errcode = 'IB010';
 	end if;
@@ -242,6 +245,26 @@ $$;
 comment on function ibid.canonical_value(json, int, boolean, boolean, text) is
 	'the canonical form of a value, without blanks around it';
 
+-- The frequent case in half of the time, which is that of making the larger statement ready.
+create function ibid.canonical_flat(value json) returns text
+language plpgsql immutable parallel safe as $$
+declare
+	form text collate "C";
+	members bigint;
+	names bigint;
+begin
+	select string_agg('"' || e.key || '":' || case when e.value ~ '^[-0-9]' then ibid.canonical_number(e.value)
+			else e.value end, ',' order by e.key collate "C"), count(*), count(distinct e.key collate "C")
+	into form, members, names
+	from (select m.key, m.value::text from json_each(value) as m(key, value)) as e(key, value);
+	if members > names then
+		raise exception 'duplicate member %', ibid.repeated_name(value, '') using errcode = 'IB010';
+	end if;
+	return '{' || coalesce(form, '') || '}';
+end $$;
+comment on function ibid.canonical_flat(json) is
+	'the canonical form of an object without containers and escapes, whose names order as their bytes do';
+
 -- The character that stands for U+0000: one that neither text has, raw or escaped.
 create function ibid.nul_for(document text, other text) returns text
 language plpgsql immutable parallel safe as $$
@@ -287,7 +310,11 @@ begin
 		given := replace(given, E'\\u0000', nul);
 	end if;
 	simple := plain and (octet_length(given) = length(given) or given !~ E'[\uE000-\U0010FFFF]');
-	form := ibid.canonical_value(given::json, 1, plain, simple, nul);
+	if simple and given ~ E'^{[^{[]*$' then
+		form := ibid.canonical_flat(given::json);
+	else
+		form := ibid.canonical_value(given::json, 1, plain, simple, nul);
+	end if;
 end $$;
 comment on function ibid.canonical_form(text, text) is
 	'the canonical form of a JSON text with a character that stands for U+0000; simple: names order as bytes';
@@ -405,6 +432,13 @@ comment on function ibid.uuid_v5(uuid, text) is 'the UUID of a name in a name sp
 
 -- ---- Given texts ---------------------------------------------------------------------------------
 
+-- In SQL, so that the planner puts it into the expressions that call it.
+create function ibid.is_plain(given text, bytes_max int) returns boolean
+language sql immutable parallel safe as $$
+	select given ~ '^[!-~]([ -~]*[!-~])?$' and length(given) <= bytes_max
+$$;
+comment on function ibid.is_plain(text, int) is 'is it for certain what check_given lets pass? ASCII is';
+
 create function ibid.check_given(what text, given text, bytes_max int) returns void
 language plpgsql immutable parallel safe as $$
 declare
@@ -428,38 +462,52 @@ comment on function ibid.check_given(text, text, int) is
 create function ibid.sender_parts(operation text, parts json, place text, client text, actor text, resource text)
 returns text language plpgsql immutable parallel safe as $$
 declare
-	names constant text[] := array['actor', 'client', 'resource']; -- in canonical order
-	given text[] := array[actor, client, resource];
-	declared text[] := array(select json_array_elements_text(parts));
+	declared jsonb := parts;
+	part record;
 	form text := '';
 	nothing text;
 begin
-	for i in 1..3 loop
-		continue when names[i] <> all (declared);
-		if coalesce(given[i], '') = '' then
-			raise exception '% declares % in %, and none was given', operation, names[i], place
+	if declared = '[]' then
+		return '{}';
+	elsif not (declared ? 'actor' and ibid.is_plain(actor, 128) is not true
+			or declared ? 'client' and ibid.is_plain(client, 128) is not true
+			or declared ? 'resource' and ibid.is_plain(resource, 128) is not true) then -- in canonical order
+		return '{' || concat_ws(',', case when declared ? 'actor' then '"actor":' || to_json(actor)::text end,
+			case when declared ? 'client' then '"client":' || to_json(client)::text end,
+			case when declared ? 'resource' then '"resource":' || to_json(resource)::text end) || '}';
+	end if;
+	for part in select p.name, p.given from (values ('actor', actor), ('client', client), ('resource', resource))
+			as p(name, given) where declared ? p.name loop
+		if coalesce(part.given, '') = '' then
+			raise exception '% declares % in %, and none was given', operation, part.name, place
 				using errcode = 'IB010';
 		end if;
-		nothing := ibid.check_given(names[i], given[i], 128);
-		form := form || case form when '' then '"' else ',"' end || names[i] || '":' || to_json(given[i])::text;
+		nothing := ibid.check_given(part.name, part.given, 128);
+		form := form || case form when '' then '"' else ',"' end || part.name || '":' || to_json(part.given)::text;
 	end loop;
 	return '{' || form || '}';
 end $$;
 comment on function ibid.sender_parts(text, json, text, text, text, text) is
 	'the declared parts of the sender as a canonical JSON object';
 
-create function ibid.scope_of(contract json, client text, actor text, resource text) returns text
-language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $$
-declare
-	scope json := contract #> '{key,scope}';
+create function ibid.scope_among(operation text, scope json, client text, actor text, resource text) returns text
+language plpgsql immutable parallel safe as $$
 begin
 	if scope is null then
 		raise exception 'there is no contract that says what its keys are unique in' using errcode = 'IB010';
 	elsif json_array_length(scope) = 0 then
 		return '';
 	end if;
-	return ibid.sender_parts(contract ->> 'command', scope, 'key.scope', client, actor, resource);
+	return ibid.sender_parts(operation, scope, 'key.scope', client, actor, resource);
+end $$;
+comment on function ibid.scope_among(text, json, text, text, text) is
+	'the declared parts of the sender, as the scope of a key; empty when there are none';
+
+create function ibid.scope_of(contract json, client text, actor text, resource text) returns text
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $$
+begin
+	return ibid.scope_among(contract ->> 'command', contract #> '{key,scope}', client, actor, resource);
 end $$;
 comment on function ibid.scope_of(json, text, text, text) is
 	'the scope part of a command''s identity: the declared parts of the sender; empty when there are none';
@@ -633,6 +681,21 @@ begin
 end $$;
 comment on function ibid.payload_of(json, text) is 'a document as same_payload sees it, canonical';
 
+create function ibid.print_text(command text, version text, same json, of_tenant text, client text, actor text,
+	resource text, document text)
+returns text language plpgsql immutable as $$
+begin
+	if command is null or version is null or same is null then
+		raise exception 'there is no contract that says what the same payload is' using errcode = 'IB010';
+	end if;
+	return '{"context":'
+		|| ibid.sender_parts(command, same -> 'context', 'same_payload.context', client, actor, resource)
+		|| ',"operation":' || to_json(command)::text || ',"payload":' || ibid.payload_of(same, document)
+		|| ',"scheme":1,"tenant":' || to_json(coalesce(of_tenant, ''))::text || ',"version":' || version || '}';
+end $$;
+comment on function ibid.print_text(text, text, json, text, text, text, text, text) is
+	'fingerprint_text, of the parts of a contract that it takes';
+
 create function ibid.fingerprint_text(contract json, of_tenant text, client text, actor text, resource text,
 	document text)
 returns text language plpgsql immutable
@@ -644,13 +707,7 @@ declare
 begin
 	select c.command, c.version, c.same_payload into command, version, same
 	from json_to_record(contract) as c(command text, version text, same_payload json);
-	if command is null or version is null or same is null then
-		raise exception 'there is no contract that says what the same payload is' using errcode = 'IB010';
-	end if;
-	return '{"context":'
-		|| ibid.sender_parts(command, same -> 'context', 'same_payload.context', client, actor, resource)
-		|| ',"operation":' || to_json(command)::text || ',"payload":' || ibid.payload_of(same, document)
-		|| ',"scheme":1,"tenant":' || to_json(coalesce(of_tenant, ''))::text || ',"version":' || version || '}';
+	return ibid.print_text(command, version, same, of_tenant, client, actor, resource, document);
 end $$;
 comment on function ibid.fingerprint_text(json, text, text, text, text, text) is
 	'the text that a fingerprint (scheme 1) is the hash of: what counts as the same command';

@@ -13,7 +13,7 @@ create table ibid.payload_default partition of ibid.payload default;
 comment on table ibid.payload is 'what is kept of a command''s payload, where the contract says so';
 
 create function ibid.needs_key(contract json) returns boolean
-language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+language plpgsql immutable as $$
 begin
 	return coalesce(contract ->> 'payload', 'omit') <> 'omit' and (contract ->> 'payload' = 'encrypt'
 		or exists (select from json_each(contract -> 'fields') as f where f.value ->> 'class' = 'encrypt'));
@@ -22,7 +22,7 @@ comment on function ibid.needs_key(json) is 'does the contract ask for encryptio
 
 -- A value of a canonical text, by the class that holds there; null: it is left out.
 create function ibid.shaped(fields json, pointer text, value json, around text) returns text
-language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+language plpgsql immutable as $$
 declare
 	class text := coalesce(fields -> pointer ->> 'class', around);
 	kind text := json_typeof(value);
@@ -51,7 +51,7 @@ end $$;
 comment on function ibid.shaped(json, text, json, text) is 'what is kept of a value; null: nothing';
 
 create function ibid.kept_payload(contract json, document text) returns text
-language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+language plpgsql immutable as $$
 declare
 	read record;
 begin
@@ -67,7 +67,7 @@ comment on function ibid.kept_payload(json, text) is
 
 -- Written with the command's row. `moved`: the row that was there belonged to another contract version.
 create function ibid.keep_payload(of_tenant text, of_command uuid, contract json, document text, moved boolean)
-returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql as $$
 declare
 	kept text := ibid.kept_payload(contract, document);
 begin
