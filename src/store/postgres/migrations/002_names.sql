@@ -3,7 +3,7 @@
 
 create function ibid.check_names(tenant text, client text, actor text, resource text, correlation_id text,
 	causation_id text)
-returns void language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql immutable parallel safe as $$
 declare
 	what constant text[] := array['tenant', 'client', 'actor', 'resource', 'correlation id', 'causation id'];
 	given text[];
@@ -24,7 +24,7 @@ comment on function ibid.check_names(text, text, text, text, text, text) is
 	'refuses names that libibid refuses; all but the tenant may be left out';
 
 create function ibid.check_bytes(what text, given text, bytes_max int) returns void
-language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
+language plpgsql immutable parallel safe as $$
 begin
 	if octet_length(given) > bytes_max then
 		raise exception 'the % is longer than % bytes', what, bytes_max using errcode = 'IB010';
