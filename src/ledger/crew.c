@@ -21,6 +21,7 @@ struct task {
 	struct crew *crew;
 	struct ibid_command command;
 	crew_done *done;
+	crew_fn *call; /* instead of a command; NULL: none */
 	void *user;
 	unsigned queue;       /* its tenant's */
 	bool prepared;        /* its first step was taken */
@@ -104,14 +105,9 @@ static void lead_lane(void *user, struct lane *lane)
 
 /* ---- One task ------------------------------------------------------------------------------- */
 
-static void end_task(struct task *task, enum ibid_code code, struct ibid_err *err)
+static void leave(struct task *task)
 {
 	struct crew *crew = task->crew;
-	struct ibid_result *result = NULL;
-	if (task->sub.result)
-		code = submission_close(&task->sub, code, &result, err);
-	submission_release(&task->sub);
-	task->done(task->user, code, result, err);
 	pthread_mutex_lock(&crew->lock);
 	crew->tasks--;
 	crew->queues[task->queue].count--;
@@ -119,6 +115,16 @@ static void end_task(struct task *task, enum ibid_code code, struct ibid_err *er
 		pthread_cond_broadcast(&crew->idle);
 	pthread_mutex_unlock(&crew->lock);
 	free(task);
+}
+
+static void end_task(struct task *task, enum ibid_code code, struct ibid_err *err)
+{
+	struct ibid_result *result = NULL;
+	if (task->sub.result)
+		code = submission_close(&task->sub, code, &result, err);
+	submission_release(&task->sub);
+	task->done(task->user, code, result, err);
+	leave(task);
 }
 
 static enum ibid_code begin(struct task *task, struct ibid_err *err)
@@ -153,6 +159,11 @@ static void run_task(struct task *task)
 	enum pace pace = PACE_DECIDED;
 	enum ibid_code code = IBID_OK;
 	enum group_part part = task->part;
+	if (task->call) {
+		task->call(task->user);
+		leave(task);
+		return;
+	}
 	if (!task->prepared)
 		code = begin(task, &err);
 	task->prepared = true;
@@ -171,22 +182,13 @@ static void run_task(struct task *task)
 	} /* else it is in a group, or already in other hands */
 }
 
-enum ibid_code crew_submit(struct crew *crew, const struct ibid_command *command, crew_done *done,
-                           void *user, struct ibid_err *err)
+/* Onto its way, unless too many are. */
+static enum ibid_code admit(struct crew *crew, struct task *task, const char *tenant,
+                            struct ibid_err *err)
 {
-	struct task *task = calloc(1, sizeof *task);
-	if (!task)
-		return err_set(err, IBID_NOMEM, "out of memory");
-	memcpy(&task->command, command,
-	       command->size < sizeof task->command ? command->size : sizeof task->command);
-	submission_init(&task->sub, crew->ledger);
-	task->sub.told = told;
 	task->crew = crew;
-	task->done = done;
-	task->user = user;
 	task->part = GROUP_WAITS;
-	task->queue = (unsigned)(group_contention(command->tenant ? command->tenant : "", NULL, 0) %
-	                         TENANT_QUEUES);
+	task->queue = (unsigned)(group_contention(tenant ? tenant : "", NULL, 0) % TENANT_QUEUES);
 	pthread_mutex_lock(&crew->lock);
 	struct queue *queue = &crew->queues[task->queue];
 	bool full = crew->tasks >= crew->tasks_max || queue->count >= (crew->tasks_max + 1) / 2;
@@ -198,11 +200,36 @@ enum ibid_code crew_submit(struct crew *crew, const struct ibid_command *command
 	pthread_mutex_unlock(&crew->lock);
 	if (!full)
 		return IBID_OK;
-	submission_release(&task->sub);
 	free(task);
 	return err_set(err, IBID_BUSY,
 	               "too many commands wait already; nothing was done: send it again with the same "
 	               "key, later");
+}
+
+enum ibid_code crew_submit(struct crew *crew, const struct ibid_command *command, crew_done *done,
+                           void *user, struct ibid_err *err)
+{
+	struct task *task = calloc(1, sizeof *task);
+	if (!task)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	memcpy(&task->command, command,
+	       command->size < sizeof task->command ? command->size : sizeof task->command);
+	submission_init(&task->sub, crew->ledger);
+	task->sub.told = told;
+	task->done = done;
+	task->user = user;
+	return admit(crew, task, command->tenant, err);
+}
+
+enum ibid_code crew_call(struct crew *crew, const char *tenant, crew_fn *call, void *user,
+                         struct ibid_err *err)
+{
+	struct task *task = calloc(1, sizeof *task);
+	if (!task)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	task->call = call;
+	task->user = user;
+	return admit(crew, task, tenant, err);
 }
 
 size_t crew_busy(struct crew *crew)

@@ -26,6 +26,11 @@ void crew_free(struct crew *crew); /* takes NULL; whatever is on its way is brou
 IBID_CHECK enum ibid_code crew_submit(struct crew *crew, const struct ibid_command *command,
                                       crew_done *done, void *user, struct ibid_err *err);
 
+/* Call `call` on one of the threads, in the tenant's turn: work that waits for the store. */
+typedef void crew_fn(void *user);
+IBID_CHECK enum ibid_code crew_call(struct crew *crew, const char *tenant, crew_fn *call,
+                                    void *user, struct ibid_err *err);
+
 size_t crew_busy(struct crew *crew); /* commands on their way, now */
 
 #endif
