@@ -199,6 +199,30 @@ void connection_end(void *user, struct MHD_Connection *connection, void **ret_re
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
+static enum MHD_Result add_size(void *user, enum MHD_ValueKind kind, const char *name,
+                                const char *value)
+{
+	(void)kind;
+	*(size_t *)user += strlen(name) + sizeof ": \r\n" - 1 + (value ? strlen(value) : 0);
+	return MHD_YES;
+}
+
+/* libmicrohttpd ends a value at a NUL and drops what stands behind it; a head that is longer than
+ * what we were told of it had such bytes, or folded lines, or needless blanks. */
+static bool head_is_whole(struct request *request, const char *version)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+	    request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+	size_t told = strlen(request->method) + strlen(request->uri) + strlen(version) +
+	              sizeof "  \r\n\r\n" - 1;
+	MHD_get_connection_values(request->connection, MHD_HEADER_KIND, add_size, &told);
+	if (!info || info->header_size <= told)
+		return true;
+	answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
+	               "the headers hold a NUL, a folded line or needless blanks");
+	return false;
+}
+
 /* One length, told in one way: otherwise two readers see two requests. */
 static bool length_is_plain(struct request *request)
 {
@@ -275,7 +299,7 @@ static bool body_fits(struct request *request)
 }
 
 /* The head is there. What is refused now is answered before the body is read. */
-static void read_head(struct request *request, const char *method)
+static void read_head(struct request *request, const char *method, const char *version)
 {
 	request->method = arena_strdup(&request->arena, method);
 	request->reading = true;
@@ -284,7 +308,8 @@ static void read_head(struct request *request, const char *method)
 	else if (atomic_load(&request->server->stopping))
 		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE,
 		               "the server is stopping; nothing was done");
-	else if (length_is_plain(request) && find_route(request) && find_principal(request))
+	else if (head_is_whole(request, version) && length_is_plain(request) && find_route(request) &&
+	         find_principal(request))
 		(void)body_fits(request);
 }
 
@@ -328,11 +353,11 @@ enum MHD_Result connection_handle(void *user, struct MHD_Connection *connection,
                                   size_t *upload_size, void **ret_request)
 {
 	struct request *request = *ret_request;
-	(void)user, (void)connection, (void)url, (void)version;
+	(void)user, (void)connection, (void)url;
 	if (!request)
 		return MHD_NO; /* no memory */
 	if (!request->reading) {
-		read_head(request, method);
+		read_head(request, method, version);
 		return request->answer.status ? send_answer(request) : MHD_YES;
 	}
 	if (*upload_size) {

@@ -23,6 +23,7 @@ struct sharing {
 	struct group_member member; /* first */
 	struct submission *sub;
 	struct work_context context;
+	struct ibid_work work; /* the member's values point into it */
 	struct group_place place;
 };
 

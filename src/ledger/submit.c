@@ -782,11 +782,11 @@ static enum ibid_code attempt_in_group(struct submission *sub, enum group_part p
 static enum ibid_code attempt_shared(struct submission *sub, enum step *ret, struct ibid_err *err)
 {
 	struct sharing *sharing = &sub->sharing;
-	struct ibid_work work;
+	struct ibid_work *work = &sharing->work;
 	enum group_part part;
 	const char *why;
-	work_init(&work, sub, NULL, sub->id);
-	enum ibid_code code = fields_check(&sub->attempt, sub->contract, sub->payload, &work.params,
+	work_init(work, sub, NULL, sub->id);
+	enum ibid_code code = fields_check(&sub->attempt, sub->contract, sub->payload, &work->params,
 	                                   &why, err);
 	if (code == IBID_REJECTED)
 		return attempt_alone(sub, &sharing->context, ret, err);
@@ -796,14 +796,14 @@ static enum ibid_code attempt_shared(struct submission *sub, enum step *ret, str
 	sharing->member = (struct group_member){
 	    .context = &sharing->context,
 	    .script = sub->script,
-	    .values = params_values(&work),
+	    .values = params_values(work),
 	    .arena = &sub->attempt,
 	    .row = submission_row(sub, NULL),
 	    .complete = complete_member,
 	};
 	sharing->place = (struct group_place){
 	    .member = &sharing->member,
-	    .contends = contention_of(sub, &work),
+	    .contends = contention_of(sub, work),
 	    .told = sub->told,
 	};
 	if (sub->attempt.failed)
