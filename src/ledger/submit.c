@@ -328,7 +328,9 @@ static enum ibid_code record_duplicate(struct submission *sub, struct tx **tx,
 		declared = true;
 		work->outcome = (struct outcome){0};
 		enum ibid_code code = submission_run_script(work, sub->operation->finds[i], err);
-		if (code == IBID_FAILED || code == IBID_RETRY)
+		if (code == IBID_REJECTED) /* what is there contradicts the command */
+			code = work_check_rejection(work->arena, &work->outcome);
+		if (code == IBID_FAILED || code == IBID_REJECTED || code == IBID_RETRY)
 			return undo(sub, tx, code, work, ret);
 		if (code)
 			return code;

@@ -72,8 +72,13 @@ select ibid.emit('note', :command_id::text, 'Noted', jsonb_build_object('topic',
 select 201 as status, jsonb_build_object('id', :command_id, 'topic', :topic) as body, 'note' as resource_type,
   :command_id as resource_id;
 """}
+FIND = """\
+select %sreject('OTHER_TOPIC', 409, 'the text is taken') from note where text = :text and topic <> :topic;
+select 200 as status, null as body, 'note' as resource_type, id as resource_id from note where text = :text;
+"""
 SCHEMA = """\
 create table note (id %(id)s primary key, topic text not null, text text)%(strict)s;
+create unique index note_text on note (text) where text like 'once%%';
 create table broken (id text not null)%(strict)s;
 create table hot (topic text primary key, count %(int)s not null)%(strict)s;
 insert into hot values ('hot', 0);
@@ -196,8 +201,10 @@ class Bed:
         self.note("note-cold", "")
         self.note("note-wait", "duplicates: { in_progress: wait 2s }")
         self.note("note-later", "duplicates: { in_progress: accepted }")
+        self.note("note-once", "unique:\n  note_text: { on_duplicate: link, find: find-note.$store.sql }")
         for store, script in SCRIPTS.items():
             self.file("note.%s.sql" % store, script)
+            self.file("find-note.%s.sql" % store, FIND % ("ibid_" if store == "sqlite" else "ibid."))
         self.file("schema.sqlite.sql", SCHEMA % {"id": "text", "int": "integer", "strict": " strict"})
         self.file("schema.postgres.sql", SCHEMA % {"id": "uuid", "int": "bigint", "strict": ""})
         self.open_store()

@@ -70,6 +70,19 @@ class Serve:
         self.assertIn("/amount", invalid.json["detail"])
         self.assertEqual(self.counts(), (0, 0, 0))
 
+    def test_what_is_there_is_linked_and_what_contradicts_it_is_rejected(self):  # B09
+        server = Server(self)
+        once = {"topic": "a", "text": "once upon a time"}
+        first = server.send("k-1", once, "note-once")
+        self.assertEqual(first.status, 201, first)
+        linked = server.send("k-2", once, "note-once")
+        self.assertEqual((linked.status, linked.json["resourceId"]), (200, first.json["id"]), linked)
+        self.assertEqual(server.send("k-2", once, "note-once").body, linked.body)
+        for _ in range(2):
+            other = server.send("k-3", dict(once, topic="b"), "note-once")
+            self.assertEqual((other.status, other.json["code"]), (409, "OTHER_TOPIC"), other)
+        self.assertEqual(self.counts(), (1, 2, 1))
+
     def test_a_contracts_route_puts_its_parameters_into_the_payload(self):  # B16
         server = Server(self)
         first = server.send("k-1", {"text": "hello"}, path="/topics/greetings/notes")
