@@ -136,6 +136,25 @@ const struct cli_command cli_commands[] = {
             "  executed   201  {\"id\":\"0197...\"}\n",
     },
     {
+        .name = "serve",
+        .run = cmd_serve,
+        .takes = STORE | CONTRACTS | BIT(OPT_CONFIG),
+        .operands = "[NAME=VALUE...]",
+        .operand_max = OPERANDS_MAX,
+        .summary = "serve the ledger over HTTP",
+        .details =
+            "Takes commands at the routes that contracts declare and at /v1/commands/OPERATION,\n"
+            "with an Idempotency-Key. Settings come from the command line, the environment or the\n"
+            "file, in this order. Without tokens it answers on loopback only, for the tenant that\n"
+            "http.open.tenant names. SIGTERM finishes what has begun and ends it; SIGHUP reads "
+            "the\n"
+            "contracts again, and a bad one leaves the old ones in force. Logs go to the standard\n"
+            "error, one JSON object a line.",
+        .examples = "  $ ibid serve --config ibid.yaml\n"
+                    "  $ ibid serve --store sqlite:pay.db --contracts examples/payments \\\n"
+                    "      http.listen=127.0.0.1:8080 http.open.tenant=demo\n",
+    },
+    {
         .name = "command show",
         .run = cmd_command_show,
         .takes = STORE | TENANT | OPERATION | KEY | BIT(OPT_SCOPE) | BIT(OPT_DUPLICATES) |

@@ -14,6 +14,8 @@
 #define CLI_OPTIONS(X)                                                                             \
 	X(STORE, "store", "URL", "IBID_STORE", "sqlite:PATH or postgres://USER@HOST/DATABASE")         \
 	X(CONTRACTS, "contracts", "DIR", "IBID_CONTRACTS", "directory of contract files")              \
+	X(CONFIG, "config", "FILE", "IBID_CONFIG",                                                     \
+	  "settings in YAML; `ibid help settings` lists them")                                         \
 	X(TENANT, "tenant", "TENANT", NULL, "whose it is")                                             \
 	X(OPERATION, "operation", "NAME", NULL, "the contract's name")                                 \
 	X(KEY, "key", "KEY", NULL, "idempotency key, the same for every retry")                        \
@@ -68,7 +70,7 @@ struct option_spec {
 };
 extern const struct option_spec option_specs[OPT_COUNT];
 
-enum { OPERANDS_MAX = 2 };
+enum { OPERANDS_MAX = 16 };
 
 struct cli_command;
 

@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/id.h"
-#include "base/str.h"
+#include "base/obj.h"
 
 #include <stdint.h>
 
@@ -72,16 +72,5 @@ const char *id_text(struct arena *arena, struct uuid id); /* NULL: all zero */
 const char *time_text(struct arena *arena, int64_t us);   /* RFC 3339, UTC; NULL: 0 */
 const char *thing_text(struct arena *arena, const char *type,
                        const char *id); /* "payment p-1"; either may be NULL */
-
-/* ---- JSON ----------------------------------------------------------------------------------- */
-
-/* Commas are put where they are needed. A NULL text is null; bytes that are not UTF-8 become
- * U+FFFD. */
-void obj_begin(struct str *out, const char *name, char bracket); /* name NULL: no member */
-void obj_end(struct str *out, char bracket);
-void obj_text(struct str *out, const char *name, const char *text);
-void obj_int(struct str *out, const char *name, int64_t number);
-void obj_bool(struct str *out, const char *name, bool value);
-void obj_raw(struct str *out, const char *name, const char *json); /* NULL or "": null */
 
 #endif

@@ -2,10 +2,10 @@
 /* group.c -- lanes, who waits in them, and who leads.
  *
  * (G1) A lane that is busy has exactly one thread that works for it: it runs alone, or leads. It
- * hands the lane on to the first who waits. (G2) The queue is sorted by turn: a tenant's next
- * command gets the turn after its last one, so whoever sends much waits behind itself. (G3) A place
- * is touched by its own thread, or, while that waits, under the lane's lock or by the leader that
- * took it out of the queue. */
+ * hands the lane on to the first who waits, or to whoever leads for those without a thread. (G2)
+ * The queue is sorted by turn: a tenant's next command gets the turn after its last one, so whoever
+ * sends much waits behind itself. (G3) A place is touched by its own thread, or, while that waits,
+ * under the lane's lock or by the leader that took it out of the queue. */
 #include "ledger/group.h"
 
 #include "base/steady.h"
@@ -19,15 +19,6 @@ enum {
 	QUEUE_MAX_DEFAULT = 4096,
 	COMEBACK_US =
 	    100, /* within which those who were just served are back with their next command */
-};
-
-struct waiter {
-	struct group_place *place;
-	uint64_t tenant, identity; /* hashes: two that are equal by chance only wait for each other */
-	uint64_t turn;
-	enum { WAITS, LEADS, SERVED } state;
-	pthread_cond_t woken;
-	struct waiter *next;
 };
 
 struct lane {
@@ -44,6 +35,8 @@ struct lane {
 struct group {
 	struct store *store;
 	size_t queue_max;
+	group_leader *lead;
+	void *lead_user;
 	size_t lane_count;
 	struct lane lanes[GROUP_LANES];
 };
@@ -135,6 +128,17 @@ static bool enqueue(struct lane *lane, struct waiter *waiter)
 	return true;
 }
 
+/* It is `next` that works for the lane. */
+static void call(struct lane *lane, struct waiter *next)
+{
+	if (next->place->told) {
+		lane->group->lead(lane->group->lead_user, lane);
+		return;
+	}
+	next->state = LEADS;
+	pthread_cond_signal(&next->woken);
+}
+
 /* Whoever worked for the lane goes: the first who waits works on (G1). */
 static void hand_on(struct lane *lane, size_t served)
 {
@@ -142,10 +146,8 @@ static void hand_on(struct lane *lane, size_t served)
 	assert(lane->busy);
 	lane->expected = served + lane->waiting;
 	lane->busy = next;
-	if (!next)
-		return;
-	next->state = LEADS;
-	pthread_cond_signal(&next->woken);
+	if (next)
+		call(lane, next);
 }
 
 /* ---- Leading -------------------------------------------------------------------------------- */
@@ -220,6 +222,31 @@ static void gather(struct lane *lane)
 			return;
 }
 
+/* Run a batch that was taken out of the queue, and tell its members. The lane is locked before and
+ * after. */
+static void serve(struct lane *lane, struct waiter **batch, size_t count)
+{
+	struct group_place *told[GROUP_MAX];
+	size_t told_count = 0;
+	pthread_mutex_unlock(&lane->lock);
+	run_batch(lane, batch, count);
+	pthread_mutex_lock(&lane->lock);
+	for (size_t i = 0; i < count; i++) {
+		batch[i]->state = SERVED;
+		if (batch[i]->place->told)
+			told[told_count++] = batch[i]->place;
+		else
+			pthread_cond_signal(&batch[i]->woken); /* its own memory: not behind the lock */
+	}
+	hand_on(lane, count);
+	if (!told_count)
+		return;
+	pthread_mutex_unlock(&lane->lock);
+	for (size_t i = 0; i < told_count; i++)
+		told[i]->told(told[i], GROUP_SERVED);
+	pthread_mutex_lock(&lane->lock);
+}
+
 /* `self` is in the queue and leads. False: nobody else waits, it goes alone. */
 static bool lead(struct lane *lane, struct waiter *self)
 {
@@ -228,16 +255,58 @@ static bool lead(struct lane *lane, struct waiter *self)
 	size_t count = take_batch(lane, self, batch);
 	if (count == 1)
 		return false;
-	pthread_mutex_unlock(&lane->lock);
-	run_batch(lane, batch, count);
-	pthread_mutex_lock(&lane->lock);
-	for (size_t i = 0; i < count; i++) {
-		batch[i]->state = SERVED;
-		if (batch[i] != self)
-			pthread_cond_signal(&batch[i]->woken); /* its own memory: not behind the lock */
-	}
-	hand_on(lane, count);
+	serve(lane, batch, count);
 	return true;
+}
+
+void group_serve(struct group *group, group_leader *leader, void *user)
+{
+	group->lead = leader;
+	group->lead_user = user;
+}
+
+void group_lead(struct lane *lane)
+{
+	struct waiter *batch[GROUP_MAX];
+	struct group_place *alone = NULL;
+	pthread_mutex_lock(&lane->lock);
+	assert(lane->busy && lane->first);
+	struct waiter *first = lane->first;
+	if (!first->place->told) { /* it came since, with a thread of its own */
+		call(lane, first);
+	} else {
+		gather(lane);
+		size_t count = take_batch(lane, first, batch);
+		if (count == 1)
+			alone = batch[0]->place;
+		else
+			serve(lane, batch, count);
+	}
+	pthread_mutex_unlock(&lane->lock);
+	if (alone)
+		alone->told(alone, GROUP_ALONE);
+}
+
+/* A lane that is free, or a place in its queue. */
+static enum ibid_code take_place(struct lane *lane, struct group_place *place, enum group_part *ret,
+                                 struct ibid_err *err)
+{
+	struct waiter *self = &place->waiter;
+	bool first = !lane->busy;
+	lane->busy = true;
+	*ret = GROUP_ALONE;
+	if (first && lane->expected <= 1)
+		return IBID_OK;
+	*ret = GROUP_WAITS;
+	if (!enqueue(lane, self)) {
+		assert(!first); /* nobody waits in a lane that is not busy */
+		return err_set(err, IBID_BUSY,
+		               "too many commands wait already; nothing was done: send it again with the "
+		               "same key, later");
+	}
+	if (first)
+		call(lane, self);
+	return IBID_OK;
 }
 
 enum ibid_code group_enter(struct group *group, struct group_place *place, enum group_part *ret,
@@ -245,36 +314,28 @@ enum ibid_code group_enter(struct group *group, struct group_place *place, enum 
 {
 	struct lane *lane = &group->lanes[place->contends % group->lane_count];
 	const struct identity *identity = &place->member->row.identity;
-	struct waiter self = {
+	struct waiter *self = &place->waiter;
+	bool waits = !place->told;
+	place->lane = lane;
+	*self = (struct waiter){
 	    .place = place,
 	    .tenant = hash_text(hash_seed, identity->tenant),
 	    .identity = hash_identity(identity),
 	};
-	*ret = GROUP_ALONE;
-	place->lane = lane;
+	if (waits)
+		pthread_cond_init(&self->woken, NULL);
 	pthread_mutex_lock(&lane->lock);
-	bool first = !lane->busy;
-	lane->busy = true;
-	if (first && lane->expected <= 1) {
-		pthread_mutex_unlock(&lane->lock);
-		return IBID_OK;
+	enum ibid_code code = take_place(lane, place, ret, err);
+	/* Where nobody waits, it may be served by now, and gone. */
+	if (waits && !code && *ret == GROUP_WAITS) {
+		while (self->state == WAITS)
+			pthread_cond_wait(&self->woken, &lane->lock);
+		*ret = self->state == SERVED || lead(lane, self) ? GROUP_SERVED : GROUP_ALONE;
 	}
-	self.state = first ? LEADS : WAITS;
-	if (!enqueue(lane, &self)) {
-		assert(!first); /* nobody waits in a lane that is not busy */
-		pthread_mutex_unlock(&lane->lock);
-		return err_set(err, IBID_BUSY,
-		               "too many commands wait already; nothing was done: send it again with the "
-		               "same key, later");
-	}
-	pthread_cond_init(&self.woken, NULL);
-	while (self.state == WAITS)
-		pthread_cond_wait(&self.woken, &lane->lock);
-	if (self.state == SERVED || lead(lane, &self))
-		*ret = GROUP_SERVED;
 	pthread_mutex_unlock(&lane->lock);
-	pthread_cond_destroy(&self.woken);
-	return IBID_OK;
+	if (waits)
+		pthread_cond_destroy(&self->woken);
+	return code;
 }
 
 void group_leave(struct group_place *place)

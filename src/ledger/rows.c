@@ -98,7 +98,7 @@ struct command_row submission_whole_answer(const struct command_row *row,
 {
 	struct command_row whole = *row;
 	whole.status = outcome->status;
-	whole.body = outcome->body ? outcome->body : "";
+	whole.body = outcome->body; /* none: the resource is the answer, now and later (B03) */
 	whole.body_size = outcome->body_size;
 	whole.resource_type = outcome->resource_type;
 	whole.resource_id = outcome->resource_id;

@@ -6,6 +6,7 @@
 #define LEDGER_SUBMISSION_H
 
 #include "ledger/decide.h"
+#include "ledger/group.h"
 #include "ledger/ledger.h"
 #include "ledger/work.h"
 
@@ -15,6 +16,15 @@ enum errand {
 	ERRAND_TAKE,   /* over: the lease under `token` has ended */
 	ERRAND_FINISH, /* under the lease that is held */
 	ERRAND_ADOPT,  /* in a transaction of the caller's, which does the work itself */
+};
+
+/* What a command brings into a group, and gets out of it. */
+struct sharing {
+	struct group_member member; /* first */
+	struct submission *sub;
+	struct work_context context;
+	struct ibid_work work; /* the member's values point into it */
+	struct group_place place;
 };
 
 /* Everything one submit knows. */
@@ -30,13 +40,14 @@ struct submission {
 	struct json *payload; /* NULL: not known any more (recovery) */
 	const char *canonical;
 	struct sha256 fingerprint;
-	struct uuid id; /* of a new command; a row that is run again keeps its own, unless: */
-	bool anew;      /* the row that was found has expired and gives way to a new command */
-	int64_t now_us; /* of the attempt */
-	bool waited;    /* for a twin, once */
-	int misses;     /* uniqueness was hit and nothing found */
-	bool alone;     /* it shared a transaction with others, and must not */
-	bool long_way;  /* the short way was tried, and is not for this one */
+	struct uuid id;        /* of a new command; a row that is run again keeps its own, unless: */
+	bool anew;             /* the row that was found has expired and gives way to a new command */
+	int64_t now_us;        /* of the attempt */
+	bool waited;           /* for a twin, once */
+	int64_t wait_until_us; /* without a thread: how long it looks for the twin's outcome */
+	int misses;            /* uniqueness was hit and nothing found */
+	bool alone;            /* it shared a transaction with others, and must not */
+	bool long_way;         /* the short way was tried, and is not for this one */
 
 	/* What the previous attempt ended in and this one has to record; IBID_OK: nothing. */
 	enum ibid_code pending;
@@ -58,6 +69,12 @@ struct submission {
 	ibid_handler *handler;
 	void *user;
 
+	/* The course of attempts. */
+	struct sharing sharing;
+	group_told *told; /* who waits in a group leaves word; NULL: a thread waits */
+	int turns, collisions;
+	int64_t pause_us;
+
 	struct ibid_err lost; /* why the last commit did not report success; code IBID_OK: none */
 	struct ibid_result *result;
 };
@@ -75,6 +92,21 @@ IBID_CHECK enum ibid_code submission_prepare(struct submission *sub,
  * failed, and nothing was done. */
 IBID_CHECK enum ibid_code submission_decide(struct submission *sub, struct ibid_result **ret,
                                             struct ibid_err *err);
+
+/* The same in pieces, for whoever has no thread to wait with: submission_begin, then
+ * submission_advance until PACE_DECIDED or an error, then submission_close. */
+enum pace {
+	PACE_DECIDED,
+	PACE_PAUSE,  /* advance again after `pause_us` */
+	PACE_QUEUED, /* with `told`: that is called, and submission_served is next */
+};
+IBID_CHECK enum ibid_code submission_begin(struct submission *sub, struct ibid_err *err);
+IBID_CHECK enum ibid_code submission_advance(struct submission *sub, enum pace *ret,
+                                             struct ibid_err *err);
+IBID_CHECK enum ibid_code submission_served(struct submission *sub, enum group_part part,
+                                            enum pace *ret, struct ibid_err *err);
+IBID_CHECK enum ibid_code submission_close(struct submission *sub, enum ibid_code code,
+                                           struct ibid_result **ret, struct ibid_err *err);
 
 /* Say how a command that is held ends, without running anything. */
 IBID_CHECK enum ibid_code submission_end(struct submission *sub, enum command_state state,

@@ -14,7 +14,6 @@
 #include "ledger/decide.h"
 #include "ledger/duplicates.h"
 #include "ledger/exception.h"
-#include "ledger/group.h"
 #include "ledger/keep.h"
 #include "ledger/params.h"
 #include "ledger/strategy.h"
@@ -35,7 +34,13 @@ static const struct retry_policy inner_policy = {
     .attempts_max = 10, .base_us = 1000, .cap_us = 100000};
 
 /* How an attempt ended, beside errors. */
-enum step { STEP_DONE, STEP_AGAIN, STEP_COLLIDED };
+enum step {
+	STEP_DONE,
+	STEP_AGAIN,
+	STEP_COLLIDED,
+	STEP_LOOK_LATER, /* for what a twin does meanwhile */
+	STEP_QUEUED,     /* in a group, without a thread */
+};
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
@@ -323,7 +328,9 @@ static enum ibid_code record_duplicate(struct submission *sub, struct tx **tx,
 		declared = true;
 		work->outcome = (struct outcome){0};
 		enum ibid_code code = submission_run_script(work, sub->operation->finds[i], err);
-		if (code == IBID_FAILED || code == IBID_RETRY)
+		if (code == IBID_REJECTED) /* what is there contradicts the command */
+			code = work_check_rejection(work->arena, &work->outcome);
+		if (code == IBID_FAILED || code == IBID_REJECTED || code == IBID_RETRY)
 			return undo(sub, tx, code, work, ret);
 		if (code)
 			return code;
@@ -460,7 +467,14 @@ static enum ibid_code tell_busy(struct submission *sub, const struct uuid *id, e
 	struct store *store = sub->ledger->store;
 	const struct contract_duplicates *policy = &sub->contract->duplicates;
 	struct claim claim = {0};
-	if (policy->in_progress == PROGRESS_WAIT && !sub->waited) {
+	if (policy->in_progress == PROGRESS_WAIT && sub->told) {
+		int64_t now_us = env_steady_us(sub->ledger->env);
+		if (!sub->wait_until_us)
+			sub->wait_until_us = now_us + policy->wait_us;
+		*ret = STEP_LOOK_LATER;
+		if (now_us < sub->wait_until_us)
+			return IBID_OK;
+	} else if (policy->in_progress == PROGRESS_WAIT && !sub->waited) {
 		sub->waited = true;
 		*ret = STEP_AGAIN;
 		if (id)
@@ -704,14 +718,9 @@ static enum ibid_code attempt_alone(struct submission *sub, const struct work_co
 
 /* ---- With others ---------------------------------------------------------------------------- */
 
-struct shared {
-	struct group_member member; /* first */
-	struct submission *sub;
-};
-
 static bool complete_member(struct group_member *member)
 {
-	const struct submission *sub = ((struct shared *)member)->sub;
+	const struct submission *sub = ((struct sharing *)member)->sub;
 	if (work_check_answer(member->arena, &member->outcome))
 		return false;
 	member->audit = submission_complete(sub, &member->row, &member->outcome, false);
@@ -738,11 +747,10 @@ static uint64_t contention_of(struct submission *sub, const struct ibid_work *wo
 	return group_contention(sub->identity.tenant, values, values ? by->count : 0);
 }
 
-static enum ibid_code meet_shared(struct submission *sub, struct shared *shared,
-                                  const struct group_place *place, enum step *ret,
-                                  struct ibid_err *err)
+static enum ibid_code meet_shared(struct submission *sub, enum step *ret, struct ibid_err *err)
 {
-	struct group_member *member = &shared->member;
+	struct group_member *member = &sub->sharing.member;
+	const struct group_place *place = &sub->sharing.place;
 	struct outcome outcome = {.text = place->err.text};
 	*ret = STEP_AGAIN;
 	if (member->done) {
@@ -762,40 +770,49 @@ static enum ibid_code meet_shared(struct submission *sub, struct shared *shared,
 	return IBID_OK;
 }
 
-static enum ibid_code attempt_shared(struct submission *sub, const struct work_context *context,
-                                     enum step *ret, struct ibid_err *err)
+/* What the group made of it; alone: run it now, and go. */
+static enum ibid_code attempt_in_group(struct submission *sub, enum group_part part, enum step *ret,
+                                       struct ibid_err *err)
 {
-	struct ibid_work work;
-	struct shared shared = {.sub = sub};
-	struct group_place place = {.member = &shared.member};
+	if (part == GROUP_SERVED)
+		return meet_shared(sub, ret, err);
+	enum ibid_code code = attempt_alone(sub, &sub->sharing.context, ret, err);
+	group_leave(&sub->sharing.place);
+	return code;
+}
+
+static enum ibid_code attempt_shared(struct submission *sub, enum step *ret, struct ibid_err *err)
+{
+	struct sharing *sharing = &sub->sharing;
+	struct ibid_work *work = &sharing->work;
 	enum group_part part;
 	const char *why;
-	work_init(&work, sub, NULL, sub->id);
-	enum ibid_code code = fields_check(&sub->attempt, sub->contract, sub->payload, &work.params,
+	work_init(work, sub, NULL, sub->id);
+	enum ibid_code code = fields_check(&sub->attempt, sub->contract, sub->payload, &work->params,
 	                                   &why, err);
 	if (code == IBID_REJECTED)
-		return attempt_alone(sub, context, ret, err);
+		return attempt_alone(sub, &sharing->context, ret, err);
 	if (code)
 		return code;
-	shared.member = (struct group_member){
-	    .context = context,
+	sharing->sub = sub;
+	sharing->member = (struct group_member){
+	    .context = &sharing->context,
 	    .script = sub->script,
-	    .values = params_values(&work),
+	    .values = params_values(work),
 	    .arena = &sub->attempt,
 	    .row = submission_row(sub, NULL),
 	    .complete = complete_member,
 	};
-	place.contends = contention_of(sub, &work);
+	sharing->place = (struct group_place){
+	    .member = &sharing->member,
+	    .contends = contention_of(sub, work),
+	    .told = sub->told,
+	};
 	if (sub->attempt.failed)
 		return err_set(err, IBID_NOMEM, "out of memory");
-	code = group_enter(sub->ledger->group, &place, &part, err);
-	if (code)
-		return code;
-	if (part == GROUP_SERVED)
-		return meet_shared(sub, &shared, &place, ret, err);
-	code = attempt_alone(sub, context, ret, err);
-	group_leave(&place);
-	return code;
+	code = group_enter(sub->ledger->group, &sharing->place, &part, err);
+	*ret = STEP_QUEUED;
+	return code || part == GROUP_WAITS ? code : attempt_in_group(sub, part, ret, err);
 }
 
 static enum ibid_code attempt(struct submission *sub, enum step *ret, struct ibid_err *err)
@@ -803,33 +820,16 @@ static enum ibid_code attempt(struct submission *sub, enum step *ret, struct ibi
 	arena_release(&sub->attempt);
 	sub->anew = false;
 	sub->now_us = env_wall_us(sub->ledger->env);
-	struct work_context context = context_of(sub);
-	return may_share(sub) ? attempt_shared(sub, &context, ret, err)
-	                      : attempt_alone(sub, &context, ret, err);
+	sub->sharing.context = context_of(sub);
+	return may_share(sub) ? attempt_shared(sub, ret, err)
+	                      : attempt_alone(sub, &sub->sharing.context, ret, err);
 }
 
-/* Attempts until there is a decision. A collision pauses and counts; recording what an attempt
- * ended in does not, but can't go on for ever either. */
-static enum ibid_code run(struct submission *sub, struct ibid_err *err)
+/* ---- The course of attempts ----------------------------------------------------------------- */
+
+/* Nothing was done, and it is not tried any more. */
+static enum ibid_code give_up(const struct submission *sub, struct ibid_err *err)
 {
-	struct env *env = sub->ledger->env;
-	int collisions = 0;
-	for (int turn = 0; turn < 3 * inner_policy.attempts_max; turn++) {
-		enum step step = STEP_DONE;
-		enum ibid_code code = attempt(sub, &step, err);
-		if (code || step == STEP_DONE)
-			return code;
-		if (step == STEP_AGAIN)
-			continue;
-		uint64_t random;
-		env_random(env, &random, sizeof random);
-		int64_t pause = retry_pause_us(&inner_policy, ++collisions, random);
-		if (pause < 0)
-			break;
-		submission_log(sub, IBID_LOG_INFO, "command.retry",
-		               "deadlock, serialization failure or race");
-		env_sleep_us(env, pause);
-	}
 	if (sub->lost.code)
 		return err_set(err, IBID_IO, "%s; nothing was done: mend that and send the same key again",
 		               sub->lost.text);
@@ -838,14 +838,68 @@ static enum ibid_code run(struct submission *sub, struct ibid_err *err)
 	               "again with the same key");
 }
 
-enum ibid_code submission_decide(struct submission *sub, struct ibid_result **ret,
+/* What follows an attempt. A collision pauses and counts; recording what an attempt ended in does
+ * not, but can't go on for ever either. */
+static enum ibid_code follow(struct submission *sub, enum step step, enum pace *ret,
+                             struct ibid_err *err)
+{
+	uint64_t random;
+	*ret = PACE_PAUSE;
+	switch (step) {
+	case STEP_DONE: *ret = PACE_DECIDED; return IBID_OK;
+	case STEP_QUEUED: *ret = PACE_QUEUED; return IBID_OK;
+	case STEP_LOOK_LATER: sub->pause_us = LOOK_PAUSE_US; return IBID_OK;
+	case STEP_AGAIN: sub->pause_us = 0; break;
+	case STEP_COLLIDED:
+		env_random(sub->ledger->env, &random, sizeof random);
+		sub->pause_us = retry_pause_us(&inner_policy, ++sub->collisions, random);
+		if (sub->pause_us < 0)
+			return give_up(sub, err);
+		submission_log(sub, IBID_LOG_INFO, "command.retry",
+		               "deadlock, serialization failure or race");
+		break;
+	}
+	return ++sub->turns < 3 * inner_policy.attempts_max ? IBID_OK : give_up(sub, err);
+}
+
+enum ibid_code submission_advance(struct submission *sub, enum pace *ret, struct ibid_err *err)
+{
+	enum ibid_code code;
+	do {
+		enum step step = STEP_DONE;
+		code = attempt(sub, &step, err);
+		/* Who waits in a group may be served by now, and gone. */
+		if (!code && step == STEP_QUEUED) {
+			*ret = PACE_QUEUED;
+			return IBID_OK;
+		}
+		if (!code)
+			code = follow(sub, step, ret, err);
+	} while (!code && *ret == PACE_PAUSE && sub->pause_us == 0);
+	return code;
+}
+
+enum ibid_code submission_served(struct submission *sub, enum group_part part, enum pace *ret,
                                  struct ibid_err *err)
+{
+	enum step step = STEP_DONE;
+	enum ibid_code code = attempt_in_group(sub, part, &step, err);
+	return code ? code : follow(sub, step, ret, err);
+}
+
+enum ibid_code submission_begin(struct submission *sub, struct ibid_err *err)
 {
 	enum ibid_code code = ledger_check_process(sub->ledger, err);
 	if (code)
 		return code;
+	sub->turns = sub->collisions = 0;
 	sub->result = result_new();
-	code = sub->result ? run(sub, err) : err_set(err, IBID_NOMEM, "out of memory");
+	return sub->result ? IBID_OK : err_set(err, IBID_NOMEM, "out of memory");
+}
+
+enum ibid_code submission_close(struct submission *sub, enum ibid_code code,
+                                struct ibid_result **ret, struct ibid_err *err)
+{
 	if (!code && sub->result->arena.failed)
 		code = err_set(err, IBID_NOMEM, "out of memory");
 	if (!code)
@@ -854,6 +908,21 @@ enum ibid_code submission_decide(struct submission *sub, struct ibid_result **re
 		ibid_result_free(sub->result);
 	sub->result = NULL;
 	return code;
+}
+
+enum ibid_code submission_decide(struct submission *sub, struct ibid_result **ret,
+                                 struct ibid_err *err)
+{
+	enum pace pace = PACE_PAUSE;
+	enum ibid_code code = submission_begin(sub, err);
+	if (code)
+		return code;
+	do {
+		code = submission_advance(sub, &pace, err);
+		if (!code && pace == PACE_PAUSE)
+			env_sleep_us(sub->ledger->env, sub->pause_us);
+	} while (!code && pace == PACE_PAUSE);
+	return submission_close(sub, code, ret, err);
 }
 
 enum ibid_code submission_end(struct submission *sub, enum command_state state, const char *reason,

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* obj.h -- JSON, written member by member.
+ *
+ * Commas are put where they are needed. A NULL text is null; bytes that are not UTF-8 become
+ * U+FFFD. */
+#ifndef BASE_OBJ_H
+#define BASE_OBJ_H
+
+#include "base/str.h"
+
+#include <stdint.h>
+
+void obj_begin(struct str *out, const char *name, char bracket); /* name NULL: no member */
+void obj_end(struct str *out, char bracket);
+void obj_text(struct str *out, const char *name, const char *text);
+void obj_int(struct str *out, const char *name, int64_t number);
+void obj_bool(struct str *out, const char *name, bool value);
+void obj_raw(struct str *out, const char *name, const char *json); /* NULL or "": null */
+
+#endif

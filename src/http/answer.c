@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/answer.h"
+
+#include "ledger/problem.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { DETAIL_MAX = 1024 };
+
+const struct problem_info problem_infos[PROBLEM_KINDS] = {
+#define HTTP_PROBLEM_INFO(symbol, slug, status, title, meaning)                                    \
+	[symbol] = {slug, status, title, meaning},
+    HTTP_PROBLEMS(HTTP_PROBLEM_INFO)
+#undef HTTP_PROBLEM_INFO
+};
+
+void answer_header(struct answer *answer, const char *name, const char *value)
+{
+	assert(answer->header_count < ANSWER_HEADERS_MAX);
+	answer->headers[answer->header_count].name = name;
+	answer->headers[answer->header_count++].value = value;
+}
+
+void answer_problem(struct answer *answer, struct arena *arena, enum problem_kind kind,
+                    const char *format, ...)
+{
+	const struct problem_info *info = &problem_infos[kind];
+	char detail[DETAIL_MAX];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(detail, sizeof detail, format, args);
+	va_end(args);
+	struct problem problem = {
+	    .type = arena_printf(arena, "/problems/%s", info->slug),
+	    .title = info->title,
+	    .status = info->status,
+	    .detail = detail,
+	};
+	const char *body = problem_body(arena, &problem);
+	answer->status = info->status;
+	answer->type = "application/problem+json";
+	answer->body = body ? body : "{}";
+	answer->size = strlen(answer->body);
+	if (kind == PROBLEM_UNAVAILABLE)
+		answer_header(answer, "Retry-After", "1");
+}
+
+void answer_error(struct answer *answer, struct arena *arena, const struct ibid_err *err)
+{
+	enum problem_kind kind;
+	switch (err->code) {
+	case IBID_INVALID: kind = PROBLEM_BAD_REQUEST; break;
+	case IBID_LIMIT: kind = PROBLEM_TOO_LARGE; break;
+	case IBID_NOT_FOUND: kind = PROBLEM_NOT_FOUND; break;
+	case IBID_BUSY:
+	case IBID_UNAVAILABLE:
+	case IBID_IO:
+	case IBID_FULL:
+	case IBID_NOMEM: kind = PROBLEM_UNAVAILABLE; break;
+	default: kind = PROBLEM_INTERNAL;
+	}
+	answer_problem(answer, arena, kind, "%s", err->text);
+}
+
+void answer_json(struct answer *answer, int status, const char *json)
+{
+	answer->status = status;
+	answer->type = "application/json";
+	answer->body = json;
+	answer->size = strlen(json);
+}

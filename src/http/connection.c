@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* connection.c -- from bytes to a request, and from its answer to bytes.
+ *
+ * Everything here but request_answered runs on libmicrohttpd's thread, which must never wait. */
+#include "http/connection.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* A client's connection, for as long as it stands. */
+struct visitor {
+	int fd;
+	int64_t until_us; /* the request must be read by then; 0: nothing is awaited from the client */
+	struct visitor *next, **at;
+};
+
+/* ---- Connections ---------------------------------------------------------------------------- */
+
+void connection_change(void *user, struct MHD_Connection *connection, void **ret_visitor,
+                       enum MHD_ConnectionNotificationCode code)
+{
+	struct server *server = user;
+	struct visitor *visitor = *ret_visitor;
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		    connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+		visitor = calloc(1, sizeof *visitor);
+		if (!visitor)
+			return;
+		visitor->fd = info->connect_fd;
+		visitor->until_us = env_steady_us(server->env) + server->settings->request_us;
+		pthread_mutex_lock(&server->lock);
+		visitor->next = server->visitors;
+		visitor->at = &server->visitors;
+		if (visitor->next)
+			visitor->next->at = &visitor->next;
+		server->visitors = visitor;
+		pthread_mutex_unlock(&server->lock);
+		*ret_visitor = visitor;
+	} else if (visitor) {
+		pthread_mutex_lock(&server->lock);
+		*visitor->at = visitor->next;
+		if (visitor->next)
+			visitor->next->at = visitor->at;
+		pthread_mutex_unlock(&server->lock);
+		free(visitor);
+		*ret_visitor = NULL;
+	}
+}
+
+static void expect_by(struct request *request, int64_t until_us)
+{
+	struct server *server = request->server;
+	if (!request->visitor)
+		return;
+	pthread_mutex_lock(&server->lock);
+	request->visitor->until_us = until_us;
+	pthread_mutex_unlock(&server->lock);
+}
+
+void connection_end_slow(struct server *server)
+{
+	int64_t now_us = env_steady_us(server->env);
+	pthread_mutex_lock(&server->lock);
+	for (struct visitor *visitor = server->visitors; visitor; visitor = visitor->next) {
+		if (!visitor->until_us || visitor->until_us > now_us)
+			continue;
+		visitor->until_us = 0;
+		shutdown(visitor->fd, SHUT_RDWR);
+	}
+	pthread_mutex_unlock(&server->lock);
+}
+
+/* ---- What a request says -------------------------------------------------------------------- */
+
+struct lookup {
+	const char *name, *value;
+	int count;
+};
+
+static enum MHD_Result match(void *user, enum MHD_ValueKind kind, const char *name,
+                             const char *value)
+{
+	struct lookup *lookup = user;
+	(void)kind;
+	if (strcasecmp(name, lookup->name) == 0) {
+		lookup->value = value ? value : "";
+		lookup->count++;
+	}
+	return MHD_YES;
+}
+
+const char *request_header(struct request *request, const char *name, bool *ret_many)
+{
+	struct lookup lookup = {.name = name};
+	MHD_get_connection_values(request->connection, MHD_HEADER_KIND, match, &lookup);
+	*ret_many = lookup.count > 1;
+	return lookup.count == 1 ? lookup.value : NULL;
+}
+
+const char *request_query(struct request *request, const char *name, bool *ret_bad)
+{
+	size_t size = strlen(name);
+	for (const char *at = request->query; *at;) {
+		size_t pair = strcspn(at, "&");
+		if (pair > size && at[size] == '=' && memcmp(at, name, size) == 0) {
+			const char *value = route_decode(&request->arena, at + size + 1, pair - size - 1);
+			*ret_bad |= !value;
+			return value;
+		}
+		at += pair + (at[pair] == '&');
+	}
+	return NULL;
+}
+
+/* ---- Waiting -------------------------------------------------------------------------------- */
+
+void request_suspend(struct request *request)
+{
+	request->suspended = true;
+	MHD_suspend_connection(request->connection);
+}
+
+void request_answered(struct request *request)
+{
+	MHD_resume_connection(request->connection);
+}
+
+void request_hand_on(struct request *request, crew_fn *call)
+{
+	struct ibid_err err = {0};
+	request_suspend(request);
+	if (!crew_call(request->house->crew, request->principal.tenant, call, request, &err))
+		return;
+	answer_error(&request->answer, &request->arena, &err);
+	request_answered(request);
+}
+
+/* ---- Beginning and end ---------------------------------------------------------------------- */
+
+void *connection_begin(void *user, const char *uri, struct MHD_Connection *connection)
+{
+	struct server *server = user;
+	struct request *request = calloc(1, sizeof *request);
+	if (!request)
+		return NULL;
+	request->server = server;
+	request->connection = connection;
+	request->began_us = env_steady_us(server->env);
+	request->uri = arena_strdup(&request->arena, uri);
+	request->body = STR_INIT((size_t)server->settings->body_bytes);
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+	    connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	request->visitor = info ? info->socket_context : NULL;
+	pthread_mutex_lock(&server->lock);
+	request->house = server->house;
+	request->house->guests++;
+	server->active++;
+	pthread_mutex_unlock(&server->lock);
+	return request;
+}
+
+static void log_request(const struct request *request, enum MHD_RequestTerminationCode code)
+{
+	const struct server *server = request->server;
+	LOG(&server->log, IBID_LOG_INFO, "http.request", {"method", log_text(request->method)},
+	    {"route", log_text(request->route ? request->route->path : NULL)},
+	    {"status", log_int(request->answer.status)}, {"decision", log_text(request->decision)},
+	    {"command_id", log_text(request->command_id)},
+	    {"tenant", log_text(request->principal.tenant)},
+	    {"client", log_text(request->principal.client)},
+	    {"took_us", log_int(env_steady_us(server->env) - request->began_us)},
+	    {"end", log_text(code == MHD_REQUEST_TERMINATED_COMPLETED_OK ? "sent" : "broken off")});
+}
+
+void connection_end(void *user, struct MHD_Connection *connection, void **ret_request,
+                    enum MHD_RequestTerminationCode code)
+{
+	struct server *server = user;
+	struct request *request = *ret_request;
+	const struct settings *settings = server->settings;
+	(void)connection;
+	if (!request)
+		return;
+	*ret_request = NULL;
+	log_request(request, code);
+	/* The next request on this connection, and the silence before it. */
+	expect_by(request, env_steady_us(server->env) + settings->idle_us + settings->request_us);
+	ibid_result_free(request->answer.result);
+	str_release(&request->body);
+	arena_release(&request->arena);
+	pthread_mutex_lock(&server->lock);
+	request->house->guests--;
+	server->active--;
+	pthread_mutex_unlock(&server->lock);
+	free(request);
+}
+
+/* ---- Reading -------------------------------------------------------------------------------- */
+
+static enum MHD_Result add_size(void *user, enum MHD_ValueKind kind, const char *name,
+                                const char *value)
+{
+	(void)kind;
+	*(size_t *)user += strlen(name) + sizeof ": \r\n" - 1 + (value ? strlen(value) : 0);
+	return MHD_YES;
+}
+
+/* libmicrohttpd ends a value at a NUL and drops what stands behind it; a head that is longer than
+ * what we were told of it had such bytes, or folded lines, or needless blanks. */
+static bool head_is_whole(struct request *request, const char *version)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+	    request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+	size_t told = strlen(request->method) + strlen(request->uri) + strlen(version) +
+	              sizeof "  \r\n\r\n" - 1;
+	MHD_get_connection_values(request->connection, MHD_HEADER_KIND, add_size, &told);
+	if (!info || info->header_size <= told)
+		return true;
+	answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
+	               "the headers hold a NUL, a folded line or needless blanks");
+	return false;
+}
+
+/* One length, told in one way: otherwise two readers see two requests. */
+static bool length_is_plain(struct request *request)
+{
+	bool lengths, encodings;
+	const char *length = request_header(request, "Content-Length", &lengths);
+	const char *encoding = request_header(request, "Transfer-Encoding", &encodings);
+	bool plain = !lengths && !encodings && !(length && encoding) &&
+	             (!encoding || strcasecmp(encoding, "chunked") == 0);
+	if (!plain)
+		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
+		               "the length of the body must be told once, by Content-Length or chunks");
+	return plain;
+}
+
+static bool find_route(struct request *request)
+{
+	const char *allow, *mark = strchr(request->uri, '?');
+	bool bad;
+	size_t size = mark ? (size_t)(mark - request->uri) : strlen(request->uri);
+	const char *method = strcmp(request->method, "HEAD") == 0 ? "GET" : request->method;
+	request->path = arena_strndup(&request->arena, request->uri, size);
+	request->query = mark ? mark + 1 : "";
+	if (!request->path)
+		return false;
+	request->route = routes_find(&request->house->routes, method, request->path, &request->arena,
+	                             request->params, &allow, &bad);
+	if (request->route && !bad)
+		return true;
+	if (bad) {
+		request->route = NULL;
+		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
+		               "the path can't be decoded");
+	} else if (allow) {
+		answer_problem(&request->answer, &request->arena, PROBLEM_METHOD, "allowed here: %s",
+		               allow);
+		answer_header(&request->answer, "Allow", allow);
+	} else {
+		answer_problem(&request->answer, &request->arena, PROBLEM_NOT_FOUND, "no route leads to %s",
+		               request->path);
+	}
+	return false;
+}
+
+static bool find_principal(struct request *request)
+{
+	const struct settings *settings = request->server->settings;
+	bool many;
+	if (request->route->open)
+		return true;
+	if (!request->server->on_loopback || !settings->open_tenant) {
+		answer_problem(&request->answer, &request->arena, PROBLEM_UNAUTHORIZED,
+		               "the server is not open: it has no http.open.tenant");
+		answer_header(&request->answer, "WWW-Authenticate", "Bearer");
+		return false;
+	}
+	const char *actor = request_header(request, "Ibid-Actor", &many);
+	request->principal = (struct principal){
+	    .tenant = settings->open_tenant,
+	    .client = settings->open_client,
+	    .actor = actor ? actor : settings->open_client,
+	};
+	return true;
+}
+
+static bool body_fits(struct request *request)
+{
+	bool many;
+	const char *length = request_header(request, "Content-Length", &many);
+	if (!length || strtoull(length, NULL, 10) <= (unsigned long long)request->body.cap)
+		return true;
+	answer_problem(&request->answer, &request->arena, PROBLEM_TOO_LARGE,
+	               "the body has %s bytes; %zu are allowed", length, request->body.cap);
+	return false;
+}
+
+/* The head is there. What is refused now is answered before the body is read. */
+static void read_head(struct request *request, const char *method, const char *version)
+{
+	request->method = arena_strdup(&request->arena, method);
+	request->reading = true;
+	if (!request->uri || !request->method)
+		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "out of memory");
+	else if (atomic_load(&request->server->stopping))
+		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE,
+		               "the server is stopping; nothing was done");
+	else if (head_is_whole(request, version) && length_is_plain(request) && find_route(request) &&
+	         find_principal(request))
+		(void)body_fits(request);
+}
+
+static void read_body(struct request *request, const char *bytes, size_t size)
+{
+	if (request->too_large)
+		return;
+	str_add(&request->body, bytes, size);
+	request->too_large = request->body.failed;
+}
+
+/* ---- Answering ------------------------------------------------------------------------------ */
+
+static enum MHD_Result send_answer(struct request *request)
+{
+	const struct answer *answer = &request->answer;
+	bool many;
+	struct MHD_Response *response = MHD_create_response_from_buffer(
+	    answer->body ? answer->size : 0, (void *)(uintptr_t)answer->body, MHD_RESPMEM_PERSISTENT);
+	const char *correlation = request_header(request, "Correlation-Id", &many);
+	if (!response)
+		return MHD_NO;
+	if (answer->body)
+		MHD_add_response_header(response, "Content-Type", answer->type);
+	MHD_add_response_header(response, "Cache-Control", "no-store");
+	if (correlation)
+		MHD_add_response_header(response, "Correlation-Id", correlation);
+	if (atomic_load(&request->server->stopping))
+		MHD_add_response_header(response, "Connection", "close");
+	for (size_t i = 0; i < answer->header_count; i++)
+		if (answer->headers[i].value)
+			MHD_add_response_header(response, answer->headers[i].name, answer->headers[i].value);
+	enum MHD_Result sent = MHD_queue_response(request->connection, (unsigned)answer->status,
+	                                          response);
+	MHD_destroy_response(response);
+	return sent;
+}
+
+enum MHD_Result connection_handle(void *user, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_size, void **ret_request)
+{
+	struct request *request = *ret_request;
+	(void)user, (void)connection, (void)url;
+	if (!request)
+		return MHD_NO; /* no memory */
+	if (!request->reading) {
+		read_head(request, method, version);
+		return request->answer.status ? send_answer(request) : MHD_YES;
+	}
+	if (*upload_size) {
+		read_body(request, upload, *upload_size);
+		*upload_size = 0;
+		return MHD_YES;
+	}
+	if (!request->suspended && !request->answer.status) {
+		expect_by(request, 0);
+		if (request->too_large)
+			answer_problem(&request->answer, &request->arena, PROBLEM_TOO_LARGE,
+			               "the body has more than %zu bytes", request->body.cap);
+		else
+			request->route->run(request);
+		if (request->suspended)
+			return MHD_YES;
+	}
+	return send_answer(request);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* connection.h -- libmicrohttpd's callbacks: connections come and go, requests are read and
+ * answered. */
+#ifndef HTTP_CONNECTION_H
+#define HTTP_CONNECTION_H
+
+#include "http/request.h"
+
+void connection_change(void *server, struct MHD_Connection *connection, void **ret_visitor,
+                       enum MHD_ConnectionNotificationCode code);
+void *connection_begin(void *server, const char *uri, struct MHD_Connection *connection);
+enum MHD_Result connection_handle(void *server, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_size, void **ret_request);
+void connection_end(void *server, struct MHD_Connection *connection, void **request,
+                    enum MHD_RequestTerminationCode code);
+
+/* End connections whose clients take longer than they may. */
+void connection_end_slow(struct server *server);
+
+#endif

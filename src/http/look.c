@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* look.c -- requests that only look: one command, a list, a kind of problem, the server itself. */
+#include "base/instant.h"
+#include "base/obj.h"
+#include "contract/payload.h"
+#include "http/request.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DOCUMENT_BYTES_MAX = 16 << 20, PAGE_DEFAULT = 50, PAGE_MAX = 1000 };
+
+/* ---- Documents ------------------------------------------------------------------------------ */
+
+static void add_id(struct str *out, const char *name, struct uuid id)
+{
+	char text[UUID_TEXT_SIZE];
+	uuid_write(id, text);
+	obj_text(out, name, text);
+}
+
+static void add_time(struct str *out, const char *name, int64_t us)
+{
+	char text[INSTANT_TEXT_SIZE];
+	if (!us)
+		return;
+	instant_write(us, text);
+	obj_text(out, name, text);
+}
+
+static void add_text(struct str *out, const char *name, const char *text)
+{
+	if (text)
+		obj_text(out, name, text);
+}
+
+/* What a command that has no outcome waits for (B11). */
+static const char *awaited(const struct command_row *row)
+{
+	if (row->state == COMMAND_UNKNOWN)
+		return "a person: nobody knows whether it was done";
+	if (row->state != COMMAND_IN_PROGRESS)
+		return NULL;
+	return row->stale ? "recovery: its worker went silent" : "its worker";
+}
+
+static void add_command(struct str *out, const struct command_row *row, bool whole)
+{
+	obj_begin(out, NULL, '{');
+	add_id(out, "id", row->id);
+	obj_text(out, "operation", row->identity.operation);
+	obj_text(out, "key", row->identity.key);
+	obj_text(out, "state", command_state_name(row->state));
+	if (row->state == COMMAND_COMPLETED || row->state == COMMAND_REJECTED ||
+	    row->state == COMMAND_FAILED)
+		obj_int(out, "status", row->status ? row->status : 204);
+	add_text(out, "resourceType", row->resource_type);
+	add_text(out, "resourceId", row->resource_id);
+	add_text(out, "code", row->reason);
+	add_text(out, "detail", row->text);
+	add_text(out, "client", row->client);
+	add_text(out, "actor", row->actor);
+	obj_int(out, "attempts", row->attempts);
+	add_time(out, "createdAt", row->created_us);
+	add_time(out, "finishedAt", row->finished_us);
+	add_time(out, "expiresAt", row->expires_us);
+	add_text(out, "awaits", awaited(row));
+	if (whole && row->body)
+		obj_raw(out, "result", row->body);
+	obj_end(out, '}');
+}
+
+static void answer_document(struct request *request, struct str *out)
+{
+	const char *json = out->failed ? NULL
+	                               : arena_strndup(&request->arena, str_text(out), out->size);
+	if (json)
+		answer_json(&request->answer, 200, json);
+	else
+		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "out of memory");
+	str_release(out);
+}
+
+/* ---- Commands ------------------------------------------------------------------------------- */
+
+static struct store *store_of(const struct request *request)
+{
+	return request->house->ibid->ledger->store;
+}
+
+/* What is another tenant's is as if it were not there. */
+static void answer_command(struct request *request, enum ibid_code code,
+                           const struct command_row *row, const struct ibid_err *err)
+{
+	struct str out = STR_INIT(DOCUMENT_BYTES_MAX);
+	if (code == IBID_NOT_FOUND) {
+		answer_problem(&request->answer, &request->arena, PROBLEM_NOT_FOUND,
+		               "there is no such command");
+	} else if (code) {
+		answer_error(&request->answer, &request->arena, err);
+	} else {
+		add_command(&out, row, true);
+		if (row->state == COMMAND_IN_PROGRESS)
+			answer_header(&request->answer, "Retry-After", "1");
+		answer_document(request, &out);
+	}
+}
+
+static void look_up_operation(void *user)
+{
+	struct request *request = user;
+	struct store *store = store_of(request);
+	struct command_row row;
+	struct uuid id;
+	struct ibid_err err = {0};
+	enum ibid_code code = IBID_NOT_FOUND;
+	if (uuid_read(request->params[0], &id))
+		code = store->ops->get_command(store, &request->arena, request->principal.tenant, &id, NULL,
+		                               &row, &err);
+	answer_command(request, code, &row, &err);
+	request_answered(request);
+}
+
+void show_operation(struct request *request)
+{
+	request_hand_on(request, look_up_operation);
+}
+
+static void look_up_command(void *user)
+{
+	struct request *request = user;
+	struct store *store = store_of(request);
+	bool bad = false;
+	const char *resource = request_query(request, "resource", &bad);
+	struct sender sender = {.tenant = request->principal.tenant,
+	                        .client = request->principal.client,
+	                        .actor = request->principal.actor,
+	                        .resource = resource ? resource : ""};
+	struct identity identity = {
+	    .tenant = sender.tenant, .operation = request->contract->name, .key = request->params[1]};
+	struct command_row row;
+	struct ibid_err err = {0};
+	enum ibid_code code = scope_of(&request->arena, request->contract, &sender, &identity.scope,
+	                               &err);
+	if (!code)
+		code = store->ops->get_command(store, &request->arena, identity.tenant, NULL, &identity,
+		                               &row, &err);
+	answer_command(request, code, &row, &err);
+	request_answered(request);
+}
+
+void show_command(struct request *request)
+{
+	const struct operation *operation = ledger_operation(request->house->ibid->ledger,
+	                                                     request->params[0]);
+	if (!operation) {
+		answer_problem(&request->answer, &request->arena, PROBLEM_NOT_FOUND,
+		               "there is no operation %s", request->params[0]);
+		return;
+	}
+	request->contract = operation->contract;
+	request_hand_on(request, look_up_command);
+}
+
+/* False: the request is answered. */
+static bool read_filter(struct request *request, struct command_filter *ret, struct uuid *after)
+{
+	bool bad = false;
+	const char *limit = request_query(request, "limit", &bad);
+	const char *from = request_query(request, "after", &bad);
+	const char *state = request_query(request, "state", &bad);
+	char *end = NULL;
+	ret->tenant = request->principal.tenant;
+	ret->operation = request_query(request, "operation", &bad);
+	ret->key = request_query(request, "key", &bad);
+	ret->limit = limit ? strtoul(limit, &end, 10) : PAGE_DEFAULT;
+	ret->state = -1;
+	for (int i = 0; state && i < COMMAND_STATE_COUNT; i++)
+		if (strcasecmp(state, command_state_name((enum command_state)i)) == 0)
+			ret->state = i;
+	ret->after = from ? after : NULL;
+	if (bad)
+		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
+		               "the query can't be decoded");
+	else if (limit &&
+	         (!isdigit((unsigned char)*limit) || *end || ret->limit < 1 || ret->limit > PAGE_MAX))
+		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
+		               "limit must be a number from 1 to %d", PAGE_MAX);
+	else if (from && !uuid_read(from, after))
+		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
+		               "after must be the id of a command");
+	else if (state && ret->state < 0)
+		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
+		               "there is no state %s", state);
+	return !request->answer.status;
+}
+
+static void look_through(void *user)
+{
+	struct request *request = user;
+	struct store *store = store_of(request);
+	struct command_filter filter = {0};
+	struct command_row *rows = NULL;
+	struct uuid after;
+	struct str out = STR_INIT(DOCUMENT_BYTES_MAX);
+	struct ibid_err err = {0};
+	size_t count = 0;
+	if (!read_filter(request, &filter, &after)) {
+		request_answered(request);
+		return;
+	}
+	if (store->ops->list_commands(store, &request->arena, &filter, &rows, &count, &err)) {
+		answer_error(&request->answer, &request->arena, &err);
+	} else {
+		obj_begin(&out, NULL, '{');
+		obj_begin(&out, "items", '[');
+		for (size_t i = 0; i < count; i++)
+			add_command(&out, &rows[i], false);
+		obj_end(&out, ']');
+		if (count == filter.limit)
+			add_id(&out, "next", rows[count - 1].id);
+		obj_end(&out, '}');
+		answer_document(request, &out);
+	}
+	request_answered(request);
+}
+
+void list_commands(struct request *request)
+{
+	request_hand_on(request, look_through);
+}
+
+/* ---- The server itself ---------------------------------------------------------------------- */
+
+void run_health(struct request *request)
+{
+	answer_json(&request->answer, 200, "{\"status\":\"alive\"}");
+}
+
+void run_ready(struct request *request)
+{
+	struct server *server = request->server;
+	const char *wrong = atomic_load(&server->stopping)     ? "the server is stopping"
+	                    : !atomic_load(&server->reachable) ? "the store can't be reached"
+	                                                       : NULL;
+	if (wrong)
+		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "%s", wrong);
+	else
+		answer_json(&request->answer, 200, "{\"status\":\"ready\"}");
+}
+
+void run_problem(struct request *request)
+{
+	struct str out = STR_INIT(DOCUMENT_BYTES_MAX);
+	for (size_t i = 0; i < PROBLEM_KINDS; i++) {
+		const struct problem_info *info = &problem_infos[i];
+		if (strcmp(info->slug, request->params[0]) != 0)
+			continue;
+		obj_begin(&out, NULL, '{');
+		str_adds(&out, "\"type\":\"/problems/");
+		str_adds(&out, info->slug);
+		str_addc(&out, '"');
+		obj_text(&out, "title", info->title);
+		obj_int(&out, "status", info->status);
+		obj_text(&out, "meaning", info->meaning);
+		obj_end(&out, '}');
+		answer_document(request, &out);
+		return;
+	}
+	answer_problem(&request->answer, &request->arena, PROBLEM_NOT_FOUND, "there is no problem %s",
+	               request->params[0]);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* request.h -- one request from its first byte to its last, and what it is served by. */
+#ifndef HTTP_REQUEST_H
+#define HTTP_REQUEST_H
+
+#include "api/api.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "http/answer.h"
+#include "http/route.h"
+#include "http/settings.h"
+#include "ledger/crew.h"
+
+#include <microhttpd.h>
+#include <stdatomic.h>
+
+/* The ledger and its contracts, as they are from one reload to the next. Requests keep the one that
+ * they began with. */
+struct house {
+	struct ibid *ibid;
+	struct crew *crew;
+	struct routes routes;
+	size_t guests; /* requests that use it; the server's lock guards it */
+	struct house *next;
+};
+
+struct server {
+	const struct settings *settings;
+	struct log log;
+	struct env *env;
+	struct MHD_Daemon *daemon;
+	bool on_loopback;
+	pthread_mutex_t lock;
+	struct house *house;   /* the present one */
+	struct house *retired; /* those before it that still have guests */
+	size_t active;         /* requests */
+	struct visitor *visitors;
+	atomic_bool stopping, ended;
+	atomic_bool reachable; /* the store was, a moment ago */
+};
+
+/* Who asks, as the server knows it. */
+struct principal {
+	const char *tenant, *client, *actor;
+};
+
+struct request {
+	struct server *server;
+	struct house *house;
+	struct MHD_Connection *connection;
+	struct visitor *visitor;
+	struct arena arena;
+	int64_t began_us;
+	const char *uri; /* as it was sent */
+	const char *method, *path, *query;
+	const struct route *route;
+	const char *params[ROUTE_PARAMS_MAX];
+	struct principal principal;
+	struct str body;
+	bool reading, too_large, suspended;
+	struct answer answer;
+
+	/* What is looked for or sent, for whoever answers later. */
+	const char *key, *payload;
+	size_t payload_size;
+	const struct contract *contract;
+	const char *decision, *command_id; /* for the log; may be NULL */
+};
+
+/* The value of a header, NULL when it is not there or there several times: `*ret_many`. */
+const char *request_header(struct request *request, const char *name, bool *ret_many);
+
+/* The decoded value of a query parameter; NULL: none. `*ret_bad`: it can't be decoded. */
+const char *request_query(struct request *request, const char *name, bool *ret_bad);
+
+/* Nobody reads or writes the connection until request_answered. Call before the work is handed on.
+ */
+void request_suspend(struct request *request);
+
+/* request->answer is there: send it. From any thread, once, after request_suspend. */
+void request_answered(struct request *request);
+
+/* Work for the crew; answers when it can't take it. */
+void request_hand_on(struct request *request, crew_fn *call);
+
+#endif

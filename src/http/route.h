@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* route.h -- which request means what: paths with parameters in braces. */
+#ifndef HTTP_ROUTE_H
+#define HTTP_ROUTE_H
+
+#include "contract/contract.h"
+
+struct request;
+
+enum { ROUTE_PARAMS_MAX = 8 };
+
+struct route {
+	const char *method;
+	const char *path;                /* "/cases/{caseId}/escalations" */
+	void (*run)(struct request *);   /* gives the answer, now or later */
+	const struct contract *contract; /* of a command's own route; else NULL */
+	bool takes_body;
+	bool open; /* needs no principal */
+	const char *summary;
+};
+
+struct routes {
+	struct arena arena;
+	const struct route *items;
+	size_t count;
+};
+
+/* The server's own and those of the contracts. IBID_CONTRACT when two lead to the same place. */
+IBID_CHECK enum ibid_code routes_make(const struct contracts *contracts, struct routes *ret,
+                                      struct ibid_err *err);
+void routes_release(struct routes *routes);
+
+/* The name of the parameter at `*at` in a path ("{caseId}"); moves behind it. False: there is none.
+ */
+bool route_param(const char **at, const char **ret_name, size_t *ret_size);
+
+/* Percent-decoded. NULL: a bad escape, a NUL in it, or no memory. */
+char *route_decode(struct arena *arena, const char *text, size_t size);
+
+/* Find the route. Values of its parameters go to `values`, percent-decoded, in `arena`. NULL when
+ * there is none: `*ret_allow` lists the methods of the path, or is NULL when no route has it.
+ * `*ret_bad`: the path can't be decoded. */
+const struct route *routes_find(const struct routes *routes, const char *method, const char *path,
+                                struct arena *arena, const char *values[ROUTE_PARAMS_MAX],
+                                const char **ret_allow, bool *ret_bad);
+
+/* routes.c's table of the server's own, by the modules that run them. */
+void run_health(struct request *request);
+void run_ready(struct request *request);
+void run_problem(struct request *request);
+void run_command(struct request *request);   /* a contract's route */
+void run_operation(struct request *request); /* POST /v1/commands/{operation} */
+void show_operation(struct request *request);
+void show_command(struct request *request);
+void list_commands(struct request *request);
+
+#endif

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server.c -- the life of the server: opening, reloading, watching, draining.
+ *
+ * Threads: libmicrohttpd's one reads and writes every connection; the crew's run commands; one asks
+ * the store now and then whether it is there; one ends connections that take too long. The thread
+ * that called server_run waits for signals. */
+#include "http/server.h"
+
+#include "http/connection.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum {
+	CONNECTIONS_SPARE = 2,    /* beside one for each thread of the crew */
+	WATCH_PAUSE_US = 100000,  /* how exact deadlines of clients are */
+	PROBE_PAUSE_US = 1000000, /* how often the store is asked */
+	SIGNAL_PAUSE_MS = 200,    /* how soon a house without guests is closed */
+	PEM_BYTES_MAX = 1 << 20,
+};
+
+/* ---- Houses --------------------------------------------------------------------------------- */
+
+static void house_close(struct house *house)
+{
+	if (!house)
+		return;
+	crew_free(house->crew);
+	routes_release(&house->routes);
+	ibid_close(house->ibid);
+	free(house);
+}
+
+static enum ibid_code house_open(const struct server *server, struct house **ret,
+                                 struct ibid_err *err)
+{
+	const struct settings *settings = server->settings;
+	struct house *house = calloc(1, sizeof *house);
+	if (!house)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	int64_t connections = settings->connections ? settings->connections
+	                                            : settings->threads + CONNECTIONS_SPARE;
+	enum ibid_code code = ibid_open(
+	    IBID_OPTIONS(.store = settings->store, .contracts = settings->contracts,
+	                 .log = server->log.fn, .log_user = server->log.user,
+	                 .connections = (unsigned)connections, .queue = (unsigned)settings->queue,
+	                 .key_file = settings->key_file),
+	    &house->ibid, err);
+	if (!code)
+		code = routes_make(house->ibid->ledger->contracts, &house->routes, err);
+	if (!code)
+		code = crew_new(house->ibid->ledger, (unsigned)settings->threads, (unsigned)settings->queue,
+		                &house->crew, err);
+	if (code)
+		house_close(house);
+	else
+		*ret = house;
+	return code;
+}
+
+/* Close those before the present one whose last guest has gone. */
+static void close_retired(struct server *server)
+{
+	pthread_mutex_lock(&server->lock);
+	for (struct house **at = &server->retired; *at;) {
+		struct house *house = *at;
+		if (house->guests) {
+			at = &house->next;
+			continue;
+		}
+		*at = house->next;
+		pthread_mutex_unlock(&server->lock);
+		house_close(house);
+		pthread_mutex_lock(&server->lock);
+		at = &server->retired; /* only this thread changes the list */
+	}
+	pthread_mutex_unlock(&server->lock);
+}
+
+static void reload(struct server *server)
+{
+	struct house *house = NULL;
+	struct ibid_err err = {0};
+	if (house_open(server, &house, &err)) {
+		LOG(&server->log, IBID_LOG_ERROR, "serve.reload_refused", {"reason", log_text(err.text)},
+		    {"effect", log_text("the contracts stay as they were")});
+		return;
+	}
+	pthread_mutex_lock(&server->lock);
+	struct house *before = server->house;
+	before->next = server->retired;
+	server->retired = before;
+	server->house = house;
+	pthread_mutex_unlock(&server->lock);
+	LOG(&server->log, IBID_LOG_INFO, "serve.reloaded",
+	    {"contracts", log_int((int64_t)contracts_count(house->ibid->ledger->contracts))});
+}
+
+/* ---- Where it listens ----------------------------------------------------------------------- */
+
+static bool is_loopback(const struct sockaddr *address)
+{
+	if (address->sa_family == AF_INET)
+		return (ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24) == 127;
+	return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
+}
+
+/* "HOST:PORT" or "[HOST]:PORT". */
+static enum ibid_code read_address(const char *listen, struct sockaddr_storage *ret,
+                                   struct ibid_err *err)
+{
+	char host[256];
+	const char *colon = strrchr(listen, ':');
+	size_t size = colon ? (size_t)(colon - listen) : 0;
+	bool brackets = size > 2 && listen[0] == '[' && listen[size - 1] == ']';
+	struct addrinfo hints = {.ai_flags = AI_NUMERICSERV | AI_PASSIVE, .ai_socktype = SOCK_STREAM};
+	struct addrinfo *found = NULL;
+	if (!size || size >= sizeof host || !colon[1])
+		return err_set(
+		    err, IBID_INVALID,
+		    "http.listen is `%s`: it must be an address and a port, such as 127.0.0.1:8080",
+		    listen);
+	snprintf(host, sizeof host, "%.*s", (int)(brackets ? size - 2 : size), listen + brackets);
+	int failed = getaddrinfo(host, colon + 1, &hints, &found);
+	if (failed)
+		return err_set(err, IBID_INVALID, "http.listen is `%s`: %s", listen, gai_strerror(failed));
+	memcpy(ret, found->ai_addr, found->ai_addrlen);
+	freeaddrinfo(found);
+	return IBID_OK;
+}
+
+static enum ibid_code read_pem(struct arena *arena, const char *file, const char **ret,
+                               struct ibid_err *err)
+{
+	char *text = arena_alloc(arena, PEM_BYTES_MAX + 1);
+	FILE *in = text ? fopen(file, "rbe") : NULL;
+	if (!text)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	if (!in)
+		return err_set(err, IBID_INVALID, "%s: %s", file, strerror(errno));
+	size_t size = fread(text, 1, PEM_BYTES_MAX, in);
+	fclose(in);
+	text[size] = 0;
+	*ret = text;
+	return strstr(text, "-----BEGIN ") ? IBID_OK
+	                                   : err_set(err, IBID_INVALID, "%s: it is no PEM file", file);
+}
+
+static enum ibid_code start_daemon(struct server *server, struct arena *arena, char address[300],
+                                   struct ibid_err *err)
+{
+	const struct settings *settings = server->settings;
+	struct sockaddr_storage storage = {0};
+	struct sockaddr *to = (struct sockaddr *)&storage;
+	const char *certificate = NULL, *key = NULL;
+	enum ibid_code code = read_address(settings->listen, &storage, err);
+	if (!code && settings->certificate)
+		code = read_pem(arena, settings->certificate, &certificate, err);
+	if (!code && settings->certificate)
+		code = read_pem(arena, settings->private_key, &key, err);
+	if (code)
+		return code;
+	server->on_loopback = is_loopback(to);
+	if (!server->on_loopback)
+		return err_set(err, IBID_INVALID,
+		               "http.listen is `%s`: without tokens the server answers on loopback only",
+		               settings->listen);
+	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
+	                 (to->sa_family == AF_INET6 ? MHD_USE_IPv6 : 0) |
+	                 (certificate ? MHD_USE_TLS : 0);
+	struct MHD_OptionItem tls[] = {
+	    {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)certificate},
+	    {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)key},
+	    {MHD_OPTION_END, 0, NULL},
+	};
+	struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
+	errno = 0;
+	server->daemon = MHD_start_daemon(
+	    flags, 0, NULL, NULL, connection_handle, server, MHD_OPTION_SOCK_ADDR, to,
+	    MHD_OPTION_URI_LOG_CALLBACK, connection_begin, server, MHD_OPTION_NOTIFY_COMPLETED,
+	    connection_end, server, MHD_OPTION_NOTIFY_CONNECTION, connection_change, server,
+	    MHD_OPTION_CONNECTION_LIMIT, (unsigned)settings->connections_max,
+	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)settings->header_bytes,
+	    MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(settings->idle_us / 1000000),
+	    MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY, certificate ? tls : none,
+	    MHD_OPTION_END);
+	if (!server->daemon)
+		return err_set(err, IBID_UNAVAILABLE, "can't listen on %s: %s", settings->listen,
+		               errno ? strerror(errno) : "certificate and key do not fit");
+	const union MHD_DaemonInfo *port = MHD_get_daemon_info(server->daemon,
+	                                                       MHD_DAEMON_INFO_BIND_PORT);
+	snprintf(address, 300, "%s://%.*s:%u", certificate ? "https" : "http",
+	         (int)(strrchr(settings->listen, ':') - settings->listen), settings->listen,
+	         port ? port->port : 0);
+	return IBID_OK;
+}
+
+/* ---- Watching ------------------------------------------------------------------------------- */
+
+static void *watch(void *user)
+{
+	struct server *server = user;
+	while (!atomic_load(&server->ended)) {
+		connection_end_slow(server);
+		usleep(WATCH_PAUSE_US);
+	}
+	return NULL;
+}
+
+/* Any look at the ledger will do. */
+static bool store_is_there(struct server *server)
+{
+	struct arena arena = {0};
+	struct command_row row;
+	struct ibid_err err = {0};
+	struct uuid none = {0};
+	pthread_mutex_lock(&server->lock);
+	struct house *house = server->house;
+	house->guests++;
+	pthread_mutex_unlock(&server->lock);
+	struct store *store = house->ibid->ledger->store;
+	enum ibid_code code = store->ops->get_command(store, &arena, "-", &none, NULL, &row, &err);
+	pthread_mutex_lock(&server->lock);
+	house->guests--;
+	pthread_mutex_unlock(&server->lock);
+	arena_release(&arena);
+	return code == IBID_OK || code == IBID_NOT_FOUND;
+}
+
+static void *probe(void *user)
+{
+	struct server *server = user;
+	int64_t next_us = 0;
+	while (!atomic_load(&server->ended)) {
+		if (env_steady_us(server->env) >= next_us) {
+			bool there = store_is_there(server),
+			     before = atomic_exchange(&server->reachable, there);
+			if (there != before)
+				LOG(&server->log, there ? IBID_LOG_INFO : IBID_LOG_ERROR, "serve.store",
+				    {"reachable", log_text(there ? "yes" : "no")});
+			next_us = env_steady_us(server->env) + PROBE_PAUSE_US;
+		}
+		usleep(WATCH_PAUSE_US);
+	}
+	return NULL;
+}
+
+/* To systemd, where that started us. */
+static void notify(const char *state)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	size_t size = path ? strlen(path) : 0;
+	if (!size || size >= sizeof to.sun_path || (*path != '/' && *path != '@'))
+		return;
+	memcpy(to.sun_path, path, size);
+	if (*path == '@')
+		to.sun_path[0] = 0;
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size);
+	(void)!sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&to, length);
+	close(fd);
+}
+
+/* ---- Living --------------------------------------------------------------------------------- */
+
+/* Until whoever began has its answer, or the time for that is over. */
+static bool drain(struct server *server)
+{
+	int64_t until_us = env_steady_us(server->env) + server->settings->drain_us;
+	pthread_mutex_lock(&server->lock);
+	while (server->active && env_steady_us(server->env) < until_us) {
+		pthread_mutex_unlock(&server->lock);
+		usleep(WATCH_PAUSE_US / 10);
+		pthread_mutex_lock(&server->lock);
+	}
+	size_t left = server->active;
+	pthread_mutex_unlock(&server->lock);
+	if (left)
+		LOG(&server->log, IBID_LOG_WARN, "serve.drain_incomplete",
+		    {"requests", log_int((int64_t)left)});
+	return left == 0;
+}
+
+static void live(struct server *server, const sigset_t *signals)
+{
+	struct timespec pause = {.tv_nsec = SIGNAL_PAUSE_MS * 1000000L};
+	for (;;) {
+		int signal = sigtimedwait(signals, NULL, &pause);
+		close_retired(server);
+		if (signal == SIGTERM || signal == SIGINT)
+			return;
+		if (signal == SIGHUP) {
+			notify("RELOADING=1");
+			reload(server);
+			notify("READY=1");
+		}
+	}
+}
+
+static enum ibid_code stop(struct server *server, struct ibid_err *err)
+{
+	atomic_store(&server->stopping, true);
+	notify("STOPPING=1");
+	LOG(&server->log, IBID_LOG_INFO, "serve.stopping",
+	    {"requests", log_int((int64_t)server->active)});
+	MHD_socket listening = MHD_quiesce_daemon(server->daemon);
+	if (listening != MHD_INVALID_SOCKET)
+		close(listening);
+	if (drain(server))
+		return IBID_OK;
+	/* Connections that wait for a command can't be closed; the process ends with them. What their
+	 * commands come to is the store's to say. */
+	return err_set(err, IBID_BUSY, "requests were still running when the time to finish was over");
+}
+
+enum ibid_code server_run(const struct settings *settings, struct log log, server_ready *ready,
+                          void *user, struct ibid_err *err)
+{
+	struct server server = {.settings = settings, .log = log, .env = env_system()};
+	struct arena arena = {0};
+	pthread_t watcher, prober;
+	char address[300];
+	sigset_t signals;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	pthread_mutex_init(&server.lock, NULL);
+	atomic_store(&server.reachable, true);
+	enum ibid_code code = house_open(&server, &server.house, err);
+	if (!code)
+		code = start_daemon(&server, &arena, address, err);
+	if (code) {
+		house_close(server.house);
+		arena_release(&arena);
+		return code;
+	}
+	bool watched = !pthread_create(&watcher, NULL, watch, &server);
+	bool probed = !pthread_create(&prober, NULL, probe, &server);
+	LOG(&server.log, IBID_LOG_INFO, "serve.ready", {"address", log_text(address)});
+	notify("READY=1");
+	ready(user, address);
+	live(&server, &signals);
+	code = stop(&server, err);
+	atomic_store(&server.ended, true);
+	if (watched)
+		pthread_join(watcher, NULL);
+	if (code)
+		return code; /* with everything as it is: the caller ends the process */
+	if (probed)
+		pthread_join(prober, NULL);
+	MHD_stop_daemon(server.daemon);
+	close_retired(&server);
+	house_close(server.house);
+	pthread_mutex_destroy(&server.lock);
+	arena_release(&arena);
+	return IBID_OK;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/settings.h"
+
+#include "base/instant.h"
+#include "contract/yaml.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind { TEXT, NUMBER, BYTES, DURATION };
+
+struct setting {
+	const char *name; /* in the file, with dots for mappings */
+	enum kind kind;
+	size_t offset;
+	const char *otherwise; /* NULL: none */
+	int64_t least, most;
+	const char *meaning;
+};
+
+#define AT(member) offsetof(struct settings, member)
+static const struct setting table[] = {
+    {"store", TEXT, AT(store), NULL, 0, 0, "sqlite:PATH or postgres://USER@HOST/DATABASE"},
+    {"contracts", TEXT, AT(contracts), NULL, 0, 0, "directory of contract files"},
+    {"key_file", TEXT, AT(key_file), NULL, 0, 0, "keys of encrypted payloads"},
+    {"http.listen", TEXT, AT(listen), "127.0.0.1:8080", 0, 0,
+     "address and port; [::1]:8080 for IPv6; port 0 takes a free one"},
+    {"http.tls.certificate", TEXT, AT(certificate), NULL, 0, 0, "PEM file; with http.tls.key"},
+    {"http.tls.key", TEXT, AT(private_key), NULL, 0, 0, "PEM file of the certificate's key"},
+    {"http.open.tenant", TEXT, AT(open_tenant), NULL, 0, 0,
+     "on loopback, whose are requests without a token"},
+    {"http.open.client", TEXT, AT(open_client), "local", 0, 0, "likewise: which client they are"},
+    {"http.threads", NUMBER, AT(threads), "4", 1, 256, "threads that run commands"},
+    {"http.connections", NUMBER, AT(connections), "0", 0, 1000,
+     "connections to PostgreSQL at most; 0: two more than threads"},
+    {"http.in_progress", NUMBER, AT(in_progress), "409", 409, 425,
+     "status for a command whose twin runs: 409 or 425"},
+    {"http.limits.body", BYTES, AT(body_bytes), "1MiB", 1, 4 << 20, "bytes of a request's body"},
+    {"http.limits.headers", BYTES, AT(header_bytes), "32KiB", 4 << 10, 1 << 20,
+     "bytes of a request's line and headers"},
+    {"http.limits.connections", NUMBER, AT(connections_max), "1000", 1, 100000,
+     "connections of clients at once"},
+    {"http.limits.request", DURATION, AT(request_us), "30s", 1000000, 3600000000,
+     "how long a client may take to send a request"},
+    {"http.limits.idle", DURATION, AT(idle_us), "60s", 1000000, 3600000000,
+     "how long a connection may be idle"},
+    {"http.limits.queue", NUMBER, AT(queue), "4096", 2, 1000000,
+     "commands on their way at once; one tenant has half of that"},
+    {"http.drain", DURATION, AT(drain_us), "30s", 1, 3600000000,
+     "how long to finish requests after SIGTERM"},
+};
+#undef AT
+enum { SETTINGS = sizeof table / sizeof *table, FILE_BYTES_MAX = 1 << 20 };
+
+/* ---- Values --------------------------------------------------------------------------------- */
+
+static bool read_bytes(const char *text, int64_t *ret)
+{
+	char *end;
+	errno = 0;
+	long long value = isdigit((unsigned char)*text) ? strtoll(text, &end, 10) : -1;
+	if (value < 0 || errno || value > INT32_MAX)
+		return false;
+	if (strcmp(end, "KiB") == 0)
+		value <<= 10;
+	else if (strcmp(end, "MiB") == 0)
+		value <<= 20;
+	else if (*end)
+		return false;
+	*ret = value;
+	return true;
+}
+
+static const char *const wanted[] = {
+    [NUMBER] = "a whole number",
+    [BYTES] = "a number of bytes such as 65536, 64KiB or 1MiB",
+    [DURATION] = "a duration such as 500ms, 30s or 10m",
+};
+
+static enum ibid_code store_value(const struct setting *setting, const char *text,
+                                  const char *where, void *base, struct ibid_err *err)
+{
+	void *target = (char *)base + setting->offset;
+	int64_t value = 0;
+	if (setting->kind == TEXT) {
+		*(const char **)target = *text ? text : NULL;
+		return IBID_OK;
+	}
+	bool good = setting->kind == DURATION ? duration_read(text, &value) : read_bytes(text, &value);
+	if (setting->kind == NUMBER && good)
+		good = isdigit((unsigned char)text[strlen(text) - 1]);
+	if (!good)
+		return err_set(err, IBID_INVALID, "%s: %s is `%s`: it must be %s", where, setting->name,
+		               text, wanted[setting->kind]);
+	if (value < setting->least || value > setting->most)
+		return err_set(err, IBID_INVALID, "%s: %s is `%s`: it must be %s from %lld to %lld%s",
+		               where, setting->name, text, wanted[setting->kind], (long long)setting->least,
+		               (long long)setting->most, setting->kind == DURATION ? " microseconds" : "");
+	*(int64_t *)target = value;
+	return IBID_OK;
+}
+
+static const struct setting *find(const char *name, size_t size)
+{
+	for (size_t i = 0; i < SETTINGS; i++)
+		if (strlen(table[i].name) == size && memcmp(table[i].name, name, size) == 0)
+			return &table[i];
+	return NULL;
+}
+
+/* ---- From the file -------------------------------------------------------------------------- */
+
+static enum ibid_code read_file(struct arena *arena, const char *file, struct node **ret,
+                                struct ibid_err *err)
+{
+	struct yaml_error wrong;
+	FILE *in = fopen(file, "rbe");
+	if (!in)
+		return err_set(err, IBID_INVALID, "%s: %s", file, strerror(errno));
+	char *bytes = arena_alloc(arena, FILE_BYTES_MAX + 1);
+	size_t size = bytes ? fread(bytes, 1, FILE_BYTES_MAX + 1, in) : 0;
+	bool failed = ferror(in);
+	fclose(in);
+	if (!bytes)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	if (failed)
+		return err_set(err, IBID_INVALID, "%s: it can't be read", file);
+	enum ibid_code code = yaml_read(arena, file, bytes, size, FILE_BYTES_MAX, ret, &wrong);
+	if (code == IBID_INVALID || code == IBID_LIMIT)
+		return err_set(err, IBID_INVALID, "%s:%d: %s", file, wrong.line, wrong.text);
+	return code ? err_set(err, IBID_NOMEM, "out of memory") : IBID_OK;
+}
+
+static enum ibid_code take_node(struct arena *arena, const struct node *node, const char *prefix,
+                                struct settings *ret, struct ibid_err *err)
+{
+	enum ibid_code code = IBID_OK;
+	for (const struct node *child = node->child; !code && child; child = child->next) {
+		const char *name = arena_printf(arena, "%s%s%s", prefix, *prefix ? "." : "", child->name);
+		const char *where = arena_printf(arena, "%s:%d", child->file, child->line);
+		if (!name || !where)
+			return err_set(err, IBID_NOMEM, "out of memory");
+		const struct setting *setting = find(name, strlen(name));
+		if (child->type == NODE_MAP && !setting)
+			code = take_node(arena, child, name, ret, err);
+		else if (!setting)
+			code = err_set(err, IBID_INVALID,
+			               "%s: there is no setting %s; `ibid help settings` lists them", where,
+			               name);
+		else if (child->type != NODE_TEXT)
+			code = err_set(err, IBID_INVALID, "%s: %s must be one value", where, name);
+		else
+			code = store_value(setting, child->text, where, ret, err);
+	}
+	return code;
+}
+
+static enum ibid_code take_file(struct arena *arena, const char *file, struct settings *ret,
+                                struct ibid_err *err)
+{
+	struct node *root = NULL;
+	enum ibid_code code = read_file(arena, file, &root, err);
+	if (code)
+		return code;
+	if (root->type == NODE_TEXT && !*root->text)
+		return IBID_OK; /* an empty file */
+	if (root->type != NODE_MAP)
+		return err_set(err, IBID_INVALID, "%s: it must be a mapping such as `store: sqlite:pay.db`",
+		               file);
+	return take_node(arena, root, "", ret, err);
+}
+
+/* ---- From the environment and the command line ---------------------------------------------- */
+
+/* "http.limits.body" is IBID_HTTP_LIMITS_BODY. */
+static void variable_of(const struct setting *setting, char ret[64])
+{
+	size_t size = (size_t)snprintf(ret, 64, "IBID_%s", setting->name);
+	for (size_t i = 0; i < size; i++)
+		ret[i] = ret[i] == '.' ? '_' : (char)toupper((unsigned char)ret[i]);
+}
+
+static enum ibid_code take_environment(struct settings *ret, struct ibid_err *err)
+{
+	enum ibid_code code = IBID_OK;
+	for (size_t i = 0; !code && i < SETTINGS; i++) {
+		char variable[64];
+		variable_of(&table[i], variable);
+		const char *text = getenv(variable);
+		if (text)
+			code = store_value(&table[i], text, variable, ret, err);
+	}
+	return code;
+}
+
+static enum ibid_code take_given(const char *given, struct settings *ret, struct ibid_err *err)
+{
+	const char *equals = strchr(given, '=');
+	const struct setting *setting = equals ? find(given, (size_t)(equals - given)) : NULL;
+	if (!equals)
+		return err_set(err, IBID_INVALID, "`%s` is no setting: write NAME=VALUE", given);
+	if (!setting)
+		return err_set(err, IBID_INVALID,
+		               "there is no setting %.*s; `ibid help settings` lists them",
+		               (int)(equals - given), given);
+	return store_value(setting, equals + 1, "the command line", ret, err);
+}
+
+static enum ibid_code check(const struct settings *settings, struct ibid_err *err)
+{
+	if (!settings->store || !settings->contracts)
+		return err_set(err, IBID_INVALID, "the setting %s is missing",
+		               settings->store ? "contracts" : "store");
+	if (!settings->certificate != !settings->private_key)
+		return err_set(err, IBID_INVALID,
+		               "http.tls.certificate and http.tls.key go together: %s is missing",
+		               settings->certificate ? "http.tls.key" : "http.tls.certificate");
+	if (settings->in_progress != 409 && settings->in_progress != 425)
+		return err_set(err, IBID_INVALID, "http.in_progress must be 409 or 425");
+	return IBID_OK;
+}
+
+enum ibid_code settings_read(struct arena *arena, const char *file, const char *const *given,
+                             size_t given_count, struct settings *ret, struct ibid_err *err)
+{
+	enum ibid_code code = IBID_OK;
+	*ret = (struct settings){0};
+	for (size_t i = 0; !code && i < SETTINGS; i++)
+		if (table[i].otherwise)
+			code = store_value(&table[i], table[i].otherwise, "the defaults", ret, err);
+	if (!code && file)
+		code = take_file(arena, file, ret, err);
+	if (!code)
+		code = take_environment(ret, err);
+	for (size_t i = 0; !code && i < given_count; i++)
+		code = take_given(given[i], ret, err);
+	return code ? code : check(ret, err);
+}
+
+void settings_describe(struct str *out)
+{
+	for (size_t i = 0; i < SETTINGS; i++) {
+		char variable[64];
+		variable_of(&table[i], variable);
+		str_addf(out, "  %-24s  %s%s%s%s\n  %-24s  %s\n", table[i].name, table[i].meaning,
+		         table[i].otherwise ? " (" : "", table[i].otherwise ? table[i].otherwise : "",
+		         table[i].otherwise ? ")" : "", "", variable);
+	}
+}

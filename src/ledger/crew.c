@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* crew.c -- what is to be done next, and the threads that do it.
+ *
+ * (C1) A task is in one place: ready, resting until its time, in a group's queue, or in the hands
+ * of one thread. (C2) Who must lead a lane goes before tasks: it serves many. (C3) The crew's lock
+ * is the innermost one: nothing is called under it. */
+#include "ledger/crew.h"
+
+#include "base/steady.h"
+#include "ledger/submission.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TENANT_QUEUES = 64 }; /* tenants by hash: those that share a queue share its turns */
+
+struct task {
+	struct submission sub;
+	struct crew *crew;
+	struct ibid_command command;
+	crew_done *done;
+	crew_fn *call; /* instead of a command; NULL: none */
+	void *user;
+	unsigned queue;       /* its tenant's */
+	bool prepared;        /* its first step was taken */
+	enum group_part part; /* GROUP_WAITS: it was in no group; else what the group said */
+	int64_t due_us;       /* resting: until then */
+	struct task *next;
+};
+
+struct queue {
+	struct task *first, **last;
+	size_t count; /* tasks of its tenants on their way, wherever they are */
+};
+
+struct crew {
+	struct ledger *ledger;
+	pthread_mutex_t lock;
+	pthread_cond_t work, idle;
+	size_t tasks, tasks_max;
+	struct queue queues[TENANT_QUEUES];
+	uint64_t waiting;     /* a bit for each queue that has a ready task */
+	unsigned turn;        /* the queue that was served last */
+	struct task *resting; /* by time */
+	struct lane *lanes[GROUP_LANES];
+	size_t lane_count;
+	bool ends;
+	size_t thread_count;
+	pthread_t threads[];
+};
+
+/* ---- Ready, resting, leading ---------------------------------------------------------------- */
+
+static void make_ready(struct crew *crew, struct task *task)
+{
+	struct queue *queue = &crew->queues[task->queue];
+	task->next = NULL;
+	*queue->last = task;
+	queue->last = &task->next;
+	crew->waiting |= UINT64_C(1) << task->queue;
+	pthread_cond_signal(&crew->work);
+}
+
+static void make_rest(struct crew *crew, struct task *task)
+{
+	struct task **at = &crew->resting;
+	while (*at && (*at)->due_us <= task->due_us)
+		at = &(*at)->next;
+	task->next = *at;
+	*at = task;
+	pthread_cond_signal(&crew->work); /* whoever sleeps may have to wake earlier */
+}
+
+/* The next queue behind the one that was served last (K10). */
+static struct task *take_ready(struct crew *crew)
+{
+	if (!crew->waiting)
+		return NULL;
+	unsigned shift = (crew->turn + 1) % TENANT_QUEUES;
+	uint64_t turned = crew->waiting >> shift | (shift ? crew->waiting << (64 - shift) : 0);
+	unsigned at = (shift + (unsigned)__builtin_ctzll(turned)) % TENANT_QUEUES;
+	struct queue *queue = &crew->queues[at];
+	struct task *task = queue->first;
+	queue->first = task->next;
+	if (!queue->first) {
+		queue->last = &queue->first;
+		crew->waiting &= ~(UINT64_C(1) << at);
+	}
+	crew->turn = at;
+	return task;
+}
+
+/* Called under the lane's lock. */
+static void lead_lane(void *user, struct lane *lane)
+{
+	struct crew *crew = user;
+	pthread_mutex_lock(&crew->lock);
+	assert(crew->lane_count < GROUP_LANES); /* a lane has one who works for it */
+	crew->lanes[crew->lane_count++] = lane;
+	pthread_cond_signal(&crew->work);
+	pthread_mutex_unlock(&crew->lock);
+}
+
+/* ---- One task ------------------------------------------------------------------------------- */
+
+static void leave(struct task *task)
+{
+	struct crew *crew = task->crew;
+	pthread_mutex_lock(&crew->lock);
+	crew->tasks--;
+	crew->queues[task->queue].count--;
+	if (!crew->tasks)
+		pthread_cond_broadcast(&crew->idle);
+	pthread_mutex_unlock(&crew->lock);
+	free(task);
+}
+
+static void end_task(struct task *task, enum ibid_code code, struct ibid_err *err)
+{
+	struct ibid_result *result = NULL;
+	if (task->sub.result)
+		code = submission_close(&task->sub, code, &result, err);
+	submission_release(&task->sub);
+	task->done(task->user, code, result, err);
+	leave(task);
+}
+
+static enum ibid_code begin(struct task *task, struct ibid_err *err)
+{
+	enum ibid_code code = submission_prepare(&task->sub, &task->command, err);
+	return code ? code : submission_begin(&task->sub, err);
+}
+
+static void run_task(struct task *task);
+
+/* The group's leader tells: what is plainly decided is told to the caller at once. Alone: the lane
+ * waits for this one, and the thread is there to run it. */
+static void told(struct group_place *place, enum group_part part)
+{
+	struct sharing *sharing = (struct sharing *)place->member;
+	struct task *task = (struct task *)sharing->sub;
+	struct crew *crew = task->crew;
+	task->part = part;
+	if (part == GROUP_ALONE || sharing->member.done) {
+		run_task(task);
+		return;
+	}
+	pthread_mutex_lock(&crew->lock);
+	make_ready(crew, task);
+	pthread_mutex_unlock(&crew->lock);
+}
+
+static void run_task(struct task *task)
+{
+	struct crew *crew = task->crew;
+	struct ibid_err err = {0};
+	enum pace pace = PACE_DECIDED;
+	enum ibid_code code = IBID_OK;
+	enum group_part part = task->part;
+	if (task->call) {
+		task->call(task->user);
+		leave(task);
+		return;
+	}
+	if (!task->prepared)
+		code = begin(task, &err);
+	task->prepared = true;
+	task->part = GROUP_WAITS;
+	if (!code && part != GROUP_WAITS)
+		code = submission_served(&task->sub, part, &pace, &err);
+	else if (!code)
+		code = submission_advance(&task->sub, &pace, &err);
+	if (code || pace == PACE_DECIDED) {
+		end_task(task, code, &err);
+	} else if (pace == PACE_PAUSE) {
+		pthread_mutex_lock(&crew->lock);
+		task->due_us = env_steady_us(crew->ledger->env) + task->sub.pause_us;
+		make_rest(crew, task);
+		pthread_mutex_unlock(&crew->lock);
+	} /* else it is in a group, or already in other hands */
+}
+
+/* Onto its way, unless too many are. */
+static enum ibid_code admit(struct crew *crew, struct task *task, const char *tenant,
+                            struct ibid_err *err)
+{
+	task->crew = crew;
+	task->part = GROUP_WAITS;
+	task->queue = (unsigned)(group_contention(tenant ? tenant : "", NULL, 0) % TENANT_QUEUES);
+	pthread_mutex_lock(&crew->lock);
+	struct queue *queue = &crew->queues[task->queue];
+	bool full = crew->tasks >= crew->tasks_max || queue->count >= (crew->tasks_max + 1) / 2;
+	if (!full) {
+		crew->tasks++;
+		queue->count++;
+		make_ready(crew, task);
+	}
+	pthread_mutex_unlock(&crew->lock);
+	if (!full)
+		return IBID_OK;
+	free(task);
+	return err_set(err, IBID_BUSY,
+	               "too many commands wait already; nothing was done: send it again with the same "
+	               "key, later");
+}
+
+enum ibid_code crew_submit(struct crew *crew, const struct ibid_command *command, crew_done *done,
+                           void *user, struct ibid_err *err)
+{
+	struct task *task = calloc(1, sizeof *task);
+	if (!task)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	memcpy(&task->command, command,
+	       command->size < sizeof task->command ? command->size : sizeof task->command);
+	submission_init(&task->sub, crew->ledger);
+	task->sub.told = told;
+	task->done = done;
+	task->user = user;
+	return admit(crew, task, command->tenant, err);
+}
+
+enum ibid_code crew_call(struct crew *crew, const char *tenant, crew_fn *call, void *user,
+                         struct ibid_err *err)
+{
+	struct task *task = calloc(1, sizeof *task);
+	if (!task)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	task->call = call;
+	task->user = user;
+	return admit(crew, task, tenant, err);
+}
+
+size_t crew_busy(struct crew *crew)
+{
+	pthread_mutex_lock(&crew->lock);
+	size_t busy = crew->tasks;
+	pthread_mutex_unlock(&crew->lock);
+	return busy;
+}
+
+/* ---- Threads -------------------------------------------------------------------------------- */
+
+/* Who has rested long enough is ready. How long the next one still rests; -1: nobody does. */
+static int64_t wake_rested(struct crew *crew)
+{
+	int64_t now_us = crew->resting ? env_steady_us(crew->ledger->env) : 0;
+	while (crew->resting && crew->resting->due_us <= now_us) {
+		struct task *task = crew->resting;
+		crew->resting = task->next;
+		make_ready(crew, task);
+	}
+	return crew->resting ? crew->resting->due_us - now_us : -1;
+}
+
+static void wait_for_work(struct crew *crew, int64_t most_us)
+{
+	if (most_us < 0) {
+		pthread_cond_wait(&crew->work, &crew->lock);
+		return;
+	}
+	struct timespec until = steady_after(most_us);
+	(void)pthread_cond_timedwait(&crew->work, &crew->lock, &until);
+}
+
+static void *work(void *user)
+{
+	struct crew *crew = user;
+	pthread_mutex_lock(&crew->lock);
+	for (;;) {
+		int64_t rest_us = wake_rested(crew);
+		struct lane *lane = crew->lane_count ? crew->lanes[--crew->lane_count] : NULL;
+		struct task *task = lane ? NULL : take_ready(crew);
+		if (!lane && !task) {
+			if (crew->ends)
+				break;
+			wait_for_work(crew, rest_us);
+			continue;
+		}
+		pthread_mutex_unlock(&crew->lock);
+		if (lane)
+			group_lead(lane);
+		else
+			run_task(task);
+		pthread_mutex_lock(&crew->lock);
+	}
+	pthread_mutex_unlock(&crew->lock);
+	return NULL;
+}
+
+enum ibid_code crew_new(struct ledger *ledger, unsigned threads, unsigned tasks_max,
+                        struct crew **ret, struct ibid_err *err)
+{
+	struct crew *crew = calloc(1, sizeof *crew + threads * sizeof crew->threads[0]);
+	if (!crew)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	crew->ledger = ledger;
+	crew->tasks_max = tasks_max;
+	pthread_mutex_init(&crew->lock, NULL);
+	steady_cond_init(&crew->work);
+	pthread_cond_init(&crew->idle, NULL);
+	for (size_t i = 0; i < TENANT_QUEUES; i++)
+		crew->queues[i].last = &crew->queues[i].first;
+	group_serve(ledger->group, lead_lane, crew);
+	while (crew->thread_count < threads &&
+	       !pthread_create(&crew->threads[crew->thread_count], NULL, work, crew))
+		crew->thread_count++;
+	if (crew->thread_count < threads) {
+		crew_free(crew);
+		return err_set(err, IBID_NOMEM, "can't start %u threads", threads);
+	}
+	*ret = crew;
+	return IBID_OK;
+}
+
+void crew_free(struct crew *crew)
+{
+	if (!crew)
+		return;
+	pthread_mutex_lock(&crew->lock);
+	while (crew->tasks)
+		pthread_cond_wait(&crew->idle, &crew->lock);
+	crew->ends = true;
+	pthread_cond_broadcast(&crew->work);
+	pthread_mutex_unlock(&crew->lock);
+	for (size_t i = 0; i < crew->thread_count; i++)
+		pthread_join(crew->threads[i], NULL);
+	pthread_cond_destroy(&crew->work);
+	pthread_cond_destroy(&crew->idle);
+	pthread_mutex_destroy(&crew->lock);
+	free(crew);
+}

@@ -1,0 +1,381 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ledger over HTTP, as a client sees it, on both stores (B03-B05, B12, B16, K10)."""
+import concurrent.futures
+import http.client
+import json
+import random
+import signal
+import socket
+import threading
+import time
+import unittest
+import uuid
+
+from serve_bed import LIMIT_S, Postgres, Server, Sqlite
+
+HELLO = {"topic": "greetings", "text": "hello"}
+
+
+def at_once(count, call):
+    """Call it for 0 to count - 1 at the same time."""
+    with concurrent.futures.ThreadPoolExecutor(count) as pool:
+        return list(pool.map(call, range(count)))
+
+
+class Serve:
+    # ---- Decisions ------------------------------------------------------------------------------
+
+    def test_a_retry_gets_the_first_answer_byte_for_byte(self):  # B03
+        server = Server(self)
+        first = server.send('"k-1"', HELLO)
+        self.assertEqual(first.status, 201, first)
+        self.assertEqual(first.headers["Content-Type"], "application/json")
+        self.assertIsNone(first.headers["Idempotent-Replayed"])
+        self.assertEqual(first.json["id"], first.headers["Ibid-Command-Id"])
+        self.assertEqual(server.stop(), 0)
+        server = Server(self)  # the answer outlives the process
+        again = server.send("k-1", '{ "text":"hello",\n"topic":"greetings" }')
+        self.assertEqual((again.status, again.body), (201, first.body))
+        self.assertEqual(again.headers["Idempotent-Replayed"], "true")
+        self.assertEqual(again.headers["Ibid-Command-Id"], first.headers["Ibid-Command-Id"])
+        self.assertEqual(self.counts(), (1, 1, 1))
+
+    def test_another_payload_under_the_same_key_is_a_conflict(self):  # B04
+        server = Server(self)
+        first = server.send("k-1", HELLO)
+        other = server.send("k-1", dict(HELLO, text="bye"))
+        self.assertEqual(other.status, 409, other)
+        self.assertEqual(other.headers["Content-Type"], "application/problem+json")
+        self.assertEqual(other.json["type"], "/problems/key-reused")
+        self.assertEqual(other.json["commandId"], first.json["id"])
+        self.assertIsNone(other.headers["Retry-After"])
+        self.assertEqual(self.counts(), (1, 1, 1))
+        self.assertEqual(self.number("select count(*) from " + self.ledger("evidence")), 1)
+
+    def test_a_rejection_is_replayed_and_a_failure_is_not(self):  # B03
+        server = Server(self)
+        for _ in range(2):
+            rejected = server.send("k-r", {"topic": "forbidden"})
+            self.assertEqual((rejected.status, rejected.json["code"]), (409, "FORBIDDEN_TOPIC"), rejected)
+            self.assertEqual(rejected.json["type"], "/problems/rejected")
+            self.assertIsNone(rejected.headers["Retry-After"])
+        self.assertEqual(rejected.headers["Idempotent-Replayed"], "true")
+        for _ in range(2):
+            failed = server.send("k-f", {"topic": "broken"})
+            self.assertEqual((failed.status, failed.json["type"]), (500, "/problems/failed"), failed)
+            self.assertTrue(int(failed.headers["Retry-After"]) >= 1)
+            self.assertIsNone(failed.headers["Idempotent-Replayed"])
+        invalid = server.send("k-i", {"topic": "x", "amount": -1})
+        self.assertEqual((invalid.status, invalid.json["code"]), (422, "INVALID_PAYLOAD"))
+        self.assertIn("/amount", invalid.json["detail"])
+        self.assertEqual(self.counts(), (0, 0, 0))
+
+    def test_what_is_there_is_linked_and_what_contradicts_it_is_rejected(self):  # B09
+        server = Server(self)
+        once = {"topic": "a", "text": "once upon a time"}
+        first = server.send("k-1", once, "note-once")
+        self.assertEqual(first.status, 201, first)
+        linked = server.send("k-2", once, "note-once")
+        self.assertEqual((linked.status, linked.json["resourceId"]), (200, first.json["id"]), linked)
+        self.assertEqual(server.send("k-2", once, "note-once").body, linked.body)
+        for _ in range(2):
+            other = server.send("k-3", dict(once, topic="b"), "note-once")
+            self.assertEqual((other.status, other.json["code"]), (409, "OTHER_TOPIC"), other)
+        self.assertEqual(self.counts(), (1, 2, 1))
+
+    def test_a_contracts_route_puts_its_parameters_into_the_payload(self):  # B16
+        server = Server(self)
+        first = server.send("k-1", {"text": "hello"}, path="/topics/greetings/notes")
+        self.assertEqual((first.status, first.json["topic"]), (201, "greetings"), first)
+        again = server.send("k-1", HELLO)  # the generic form of the same request
+        self.assertEqual((again.status, again.body), (201, first.body))
+        other = server.send("k-1", {"text": "hello"}, path="/topics/farewells/notes")
+        self.assertEqual((other.status, other.json["type"]), (409, "/problems/key-reused"))
+        coded = server.send("k-2", "", path="/topics/a%2Fb%20%c3%a4/notes")
+        self.assertEqual((coded.status, coded.json["topic"]), (201, "a/b \u00e4"), coded)
+        twice = server.send("k-3", HELLO, path="/topics/greetings/notes")
+        self.assertEqual((twice.status, twice.json["detail"]), (400, "/topic is given by the path, and not in the body"))
+        listed = server.send("k-3", "[]", path="/topics/greetings/notes")
+        self.assertEqual((listed.status, listed.json["detail"]), (400, "the body must be a JSON object"))
+        self.assertEqual(self.counts(), (2, 2, 2))
+
+    def test_one_in_flight_is_answered_at_once_and_retry_after_says_when(self):  # B05
+        if self.store == "sqlite":
+            return  # one writer: a twin waits in the queue for its turn
+        server = Server(self, "http.in_progress=425")
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            with self.hot_row_locked():
+                firsts = [pool.submit(server.send, "k-1", {"topic": "hot"}, operation)
+                          for operation in ("note-cold", "note-later")]
+                self.await_blocked(2)
+                twin = server.send("k-1", {"topic": "hot"}, "note-cold")
+                self.assertEqual((twin.status, twin.json["type"]), (425, "/problems/in-progress"), twin)
+                self.assertTrue(int(twin.headers["Retry-After"]) >= 1)
+                later = server.send("k-1", {"topic": "hot"}, "note-later")
+                self.assertEqual(later.status, 202, later)
+                self.assertTrue(int(later.headers["Retry-After"]) >= 1)
+            self.assertEqual([first.result(LIMIT_S).status for first in firsts], [201, 201])
+
+    def test_who_waits_for_a_twin_holds_no_thread(self):  # B05
+        if self.store == "sqlite":
+            return
+        server = Server(self, "http.threads=2")
+        with concurrent.futures.ThreadPoolExecutor(31) as pool:
+            with self.hot_row_locked():
+                first = pool.submit(server.send, "k-1", {"topic": "hot"}, "note-wait")
+                self.await_blocked(1)
+                twins = [pool.submit(server.send, "k-1", {"topic": "hot"}, "note-wait") for _ in range(30)]
+                for n in range(5):
+                    self.assertEqual(server.send("k-%d" % n, HELLO).status, 201)
+                self.assertFalse(any(twin.done() for twin in twins))
+            answers = [twin.result(LIMIT_S) for twin in twins]
+            self.assertEqual({(twin.status, twin.body) for twin in answers}, {(201, first.result(LIMIT_S).body)})
+            self.assertEqual({twin.headers["Idempotent-Replayed"] for twin in answers}, {"true"})
+
+    # ---- Keys -----------------------------------------------------------------------------------
+
+    def test_keys_of_every_form(self):
+        server = Server(self)
+        for key, kept in (("plain", "plain"), ('"quoted"', "quoted"), ('"with \\"quotes\\" and \\\\"', 'with "quotes" and \\'),
+                          ("a b", "a b"), ("x" * 255, "x" * 255)):
+            self.assertEqual(server.send(key, HELLO).status, 201, key)
+            self.assertEqual(self.number("select count(*) from %s where key = '%s'" % (self.ledger("command"),
+                                                                                        kept)), 1, key)
+        before = self.counts()
+        for key, kind in ((None, "key-missing"), ("", "key-invalid"), ('""', "key-invalid"), ('"open', "key-invalid"),
+                          ('"a"b"', "key-invalid"), ("x" * 256, "key-invalid"), ("tab\there", "key-invalid"),
+                          ('"bad\\escape"', "key-invalid")):
+            answer = server.send(key, HELLO)
+            self.assertEqual((answer.status, answer.json["type"]), (400, "/problems/" + kind), (key, answer))
+        twice = server.raw(b"POST /v1/commands/note HTTP/1.1\r\nHost: x\r\nIdempotency-Key: a\r\nIdempotency-Key: b\r\n"
+                           b"Content-Type: application/json\r\nContent-Length: 13\r\n\r\n{\"topic\":\"a\"}")
+        self.assertIn(b"key-invalid", twice)
+        self.assertEqual(self.counts(), before)
+
+    # ---- Looking --------------------------------------------------------------------------------
+
+    def test_commands_are_found_by_id_by_key_and_page_by_page(self):
+        server = Server(self)
+        ids = [server.send("k-%d" % i, dict(HELLO, text=str(i))).json["id"] for i in range(5)]
+        one = server.get("/v1/operations/" + ids[0])
+        self.assertEqual((one.status, one.json["state"], one.json["result"]["id"]), (200, "COMPLETED", ids[0]))
+        self.assertEqual(server.get("/v1/commands/note/k-0").json, one.json)
+        seen, after = [], ""
+        while True:
+            page = server.get("/v1/commands?limit=2" + after).json
+            seen += [item["id"] for item in page["items"]]
+            if "next" not in page:
+                break
+            after = "&after=" + page["next"]
+        self.assertEqual(seen, ids[::-1])
+        self.assertEqual(len(server.get("/v1/commands?state=completed&key=k-3").json["items"]), 1)
+        self.assertEqual(server.get("/v1/commands?operation=note-wait").json["items"], [])
+        for path in ("/v1/operations/" + str(uuid.uuid4()), "/v1/operations/nonsense", "/v1/commands/note/none",
+                     "/v1/commands/none/k-0", "/none", "/problems/none"):
+            self.assertEqual(server.get(path).status, 404, path)
+        for query in ("limit=0", "limit=x", "limit=1001", "after=x", "state=x", "key=%zz"):
+            self.assertEqual(server.get("/v1/commands?" + query).status, 400, query)
+        wrong = server.ask("PUT", "/v1/commands")
+        self.assertEqual((wrong.status, wrong.headers["Allow"]), (405, "GET"))
+
+    def test_every_type_of_problem_is_documented_where_it_points(self):
+        server = Server(self)
+        for answer in (server.send("k", "nonsense"), server.send(None, HELLO), server.get("/none"),
+                       server.send("k", {"topic": "forbidden"}), server.ask("DELETE", "/healthz")):
+            kind = server.get(answer.json["type"])
+            self.assertEqual(kind.status, 200, answer)
+            self.assertEqual((kind.json["type"], kind.json["title"]), (answer.json["type"], answer.json["title"]))
+
+    # ---- Many at once ---------------------------------------------------------------------------
+
+    def test_twenty_at_once_are_one(self):  # B12
+        server = Server(self)
+        answers = at_once(20, lambda _: self.final(server, "k-1", HELLO))
+        self.assertEqual({(answer.status, answer.body) for answer in answers}, {(201, answers[0].body)})
+        self.assertEqual(self.counts(), (1, 1, 1))
+
+    def test_intents_end_once_though_a_server_is_killed_on_the_way(self):  # B12, I10
+        intents, copies, clients = 60, 8, 40
+        servers = [Server(self), Server(self) if self.store == "postgres" else None]
+        servers[1] = servers[1] or servers[0]
+        work = [n for n in range(intents) for _ in range(copies)]
+        random.Random(7).shuffle(work)
+        answers, lock, position = [[] for _ in range(intents)], threading.Lock(), iter(range(len(work)))
+
+        def client(_):
+            while True:
+                with lock:
+                    at = next(position, None)
+                if at is None:
+                    return
+                if at == len(work) // 3:
+                    servers[0].kill()
+                    fresh = Server(self)
+                    servers[1] = fresh if servers[1] is servers[0] else servers[1]
+                    servers[0] = fresh
+                n = work[at]
+                answer = self.final(servers, "k-%d" % n, {"topic": "t-%d" % (n % 7), "text": str(n)})
+                with lock:
+                    answers[n].append((answer.status, answer.body))
+
+        at_once(clients, client)
+        for n, got in enumerate(answers):
+            self.assertEqual((len(got), len(set(got)), got[0][0]), (copies, 1, 201), (n, got))
+        self.assertEqual(self.counts(), (intents, intents, intents))
+
+    def final(self, servers, key, document):
+        """The answer that stands: what is in flight or lost is asked for again, as clients do."""
+        end = time.monotonic() + LIMIT_S
+        while True:
+            server = random.choice(servers) if isinstance(servers, list) else servers
+            try:
+                answer = server.send(key, document)
+            except (OSError, http.client.HTTPException):
+                answer = None
+            if answer and answer.status not in (409, 503):
+                return answer
+            self.assertLess(time.monotonic(), end, (key, answer))
+
+    def test_health_answers_while_five_hundred_wait_for_a_row(self):  # B05
+        server = Server(self, "http.threads=4", "http.limits.connections=600")
+        waiting = 500
+        before = server.memory_kib()
+        with self.hot_row_locked():
+            wires = [self.begin(server, "k-%d" % n, {"topic": "hot", "text": str(n)}) for n in range(waiting)]
+            server_took = []
+            for _ in range(20):
+                began = time.monotonic()
+                self.assertEqual(server.get("/healthz").status, 200)
+                server_took.append(time.monotonic() - began)
+            grown = server.memory_kib() - before
+        self.assertLess(sorted(server_took)[len(server_took) // 2], 0.1, server_took)
+        self.assertLess(grown, 64 << 10)
+        statuses = [self.finish(wire) for wire in wires]
+        self.assertEqual({status for status in statuses if status not in (b"201", b"503")}, set())
+        self.assertEqual(self.counts()[0], statuses.count(b"201"))
+        self.assertGreater(statuses.count(b"201"), 0)
+
+    def begin(self, server, key, document):
+        body = json.dumps(document).encode()
+        wire = socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT_S)
+        wire.sendall(b"POST /v1/commands/note HTTP/1.1\r\nHost: x\r\nIdempotency-Key: %s\r\nConnection: close\r\n"
+                     b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (key.encode(), len(body), body))
+        return wire
+
+    def finish(self, wire):
+        with wire:
+            got = b""
+            while True:
+                piece = wire.recv(65536)
+                if not piece:
+                    return got.split(b" ")[1] if got else b""
+                got += piece
+
+    def test_who_hangs_up_changes_nothing(self):
+        server = Server(self)
+        with self.hot_row_locked():
+            self.begin(server, "k-1", {"topic": "hot"}).close()
+            server.send("k-2", "x")  # the one before it was read by now
+        answer = self.final(server, "k-1", {"topic": "hot"})
+        self.assertEqual(answer.status, 201)
+        self.assertEqual(self.counts(), (1, 1, 1))
+
+    def test_a_full_queue_says_try_later_and_does_nothing(self):  # K10
+        server = Server(self, "http.limits.queue=8", "http.threads=1")
+        with self.hot_row_locked():
+            wires = [self.begin(server, "k-%d" % n, {"topic": "hot", "text": str(n)}) for n in range(12)]
+            refused = server.send("k-x", HELLO)
+            self.assertEqual((refused.status, refused.json["type"]), (503, "/problems/unavailable"), refused)
+            self.assertTrue(int(refused.headers["Retry-After"]) >= 1)
+        statuses = [self.finish(wire) for wire in wires]
+        self.assertEqual(statuses.count(b"201"), 4, statuses)
+        self.assertEqual(statuses.count(b"503"), 8, statuses)
+        self.assertEqual(self.counts()[0], 4)
+
+    # ---- Life -----------------------------------------------------------------------------------
+
+    def test_sigterm_finishes_what_has_begun(self):
+        server = Server(self)
+        with self.hot_row_locked():
+            wire = self.begin(server, "k-1", {"topic": "hot"})
+            server.get("/healthz")
+            server.process.send_signal(signal.SIGTERM)
+            server.await_logged("serve.stopping")
+            self.assertRaises(OSError, server.get, "/healthz")
+        self.assertEqual(self.finish(wire), b"201")
+        self.assertEqual(server.process.wait(LIMIT_S), 0)
+
+    def test_sighup_reads_contracts_again_and_a_bad_one_changes_nothing(self):
+        server = Server(self)
+        self.assertEqual(server.send("k-1", HELLO, "late").status, 404)
+        self.note("late", "")
+        server.process.send_signal(signal.SIGHUP)
+        server.await_logged("serve.reloaded")
+        self.assertEqual(server.send("k-1", HELLO, "late").status, 201)
+        self.file("bad.yaml", "command: bad\nversion: nonsense\n")
+        server.process.send_signal(signal.SIGHUP)
+        server.await_logged("serve.reload_refused")
+        self.assertIn("bad.yaml", server.logged("serve.reload_refused")[0]["reason"])
+        self.assertEqual(server.send("k-2", HELLO, "late").status, 201)
+        self.assertEqual(server.stop(), 0)
+
+    # ---- Hostile input --------------------------------------------------------------------------
+
+    def test_hostile_input_gets_a_clear_answer_and_does_nothing(self):
+        server = Server(self, "http.limits.body=64KiB", "http.limits.request=1s")
+        head = b"POST /v1/commands/note HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\n"
+        plain = b"{\"topic\":\"a\"}"
+        cases = {
+            "both lengths": (head + b"Content-Length: 13\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", (400,)),
+            "two lengths": (head + b"Content-Length: 13\r\nContent-Length: 14\r\n\r\n" + plain, (400,)),
+            "odd encoding": (head + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", (400, 501)),
+            "bad chunk": (head + b"Transfer-Encoding: chunked\r\n\r\nZZ\r\n" + plain, (400,)),
+            "absurd length": (head + b"Content-Length: 99999999999999999999\r\n\r\n", (400, 413)),
+            "large body": (head + b"Content-Length: 70000\r\n\r\n", (413,)),
+            "large chunks": (head + b"Transfer-Encoding: chunked\r\n\r\n" + 20 * (b"1000\r\n" + 4096 * b"x" + b"\r\n") +
+                             b"0\r\n\r\n", (413,)),
+            "many headers": (b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + b"".join(b"X-%d: y\r\n" % n for n in range(20000)) +
+                             b"\r\n", (400, 413, 431)),
+            "bad UTF-8": (head + b"Content-Length: 13\r\n\r\n{\"topic\":\"\xff\"}", (400,)),
+            "deep nesting": (head + b"Content-Length: 2000\r\n\r\n" + 1000 * b"[" + 1000 * b"]", (400, 413)),
+            "huge number": (head + b"Content-Length: 6020\r\n\r\n" + b"{\"topic\":\"a\",\"amount\":%s}" % (5997 * b"9"),
+                            (400, 413, 422)),
+            "NUL in key": (head.replace(b"k\r\n", b"k\0k\r\n", 1) + b"Content-Length: 13\r\n\r\n" + plain, (400,)),
+            "no type": (b"POST /v1/commands/note HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\nContent-Length: 13\r\n\r\n" +
+                        plain, (415,)),
+            "empty body": (head + b"Content-Length: 0\r\n\r\n", (400,)),
+            "path tricks": (b"GET /v1/../healthz HTTP/1.1\r\nHost: x\r\n\r\n", (404,)),
+            "encoded NUL": (b"GET /v1/operations/%00 HTTP/1.1\r\nHost: x\r\n\r\n", (400,)),
+            "bad escape": (b"GET /v1/operations/%4 HTTP/1.1\r\nHost: x\r\n\r\n", (400,)),
+            "no HTTP": (b"nonsense\r\n\r\n", (400, None)),
+            "slow head": (b"GET /healthz HTTP/1.1\r\nHost:", (None, 408)),
+            "slow body": (head + b"Content-Length: 13\r\n\r\n{", (None, 408)),
+        }
+        for name, (data, wanted) in cases.items():
+            got = server.raw(data)
+            status = int(got.split(b" ")[1]) if got.startswith(b"HTTP/") else None
+            self.assertIn(status, wanted, (name, got[:300]))
+        self.assertEqual(server.send("k", HELLO).status, 201)  # still there, and nothing was done under the key
+        self.assertEqual(self.counts(), (1, 1, 1))
+        self.assertIsNone(server.process.poll())
+
+    def test_settings_that_can_not_be_are_refused(self):
+        for setting, said in (("http.threads=0", "http.threads is `0`"), ("http.listn=x", "there is no setting http.listn"),
+                              ("http.listen=8080", "it must be an address and a port"), ("nonsense", "write NAME=VALUE"),
+                              ("http.listen=0.0.0.0:0", "on loopback only"), ("http.limits.body=1GB", "a number of bytes"),
+                              ("http.tls.key=/nonexistent", "http.tls.certificate is missing")):
+            with self.assertRaises(AssertionError) as caught:
+                Server(self, setting)
+            self.assertIn(said, str(caught.exception))
+
+
+class ServeSqlite(Serve, Sqlite, unittest.TestCase):
+    pass
+
+
+class ServePostgres(Serve, Postgres, unittest.TestCase):
+    pass
+
+
+if __name__ == "__main__":
+    unittest.main()
