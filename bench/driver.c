@@ -205,7 +205,7 @@ void driver_query(struct driver *driver, const char *sql, const int64_t *values,
                   row_fn *each, void *user)
 {
 	char numbers[VALUES_MAX][24];
-	const char *parameters[VALUES_MAX];
+	const char *parameters[VALUES_MAX] = {0};
 	if (driver->db) {
 		lite_query(driver, sql, values, count, each, user);
 		return;

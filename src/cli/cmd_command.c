@@ -286,9 +286,9 @@ static void print_duplicates(struct arena *arena, const struct dossier *dossier)
 	field_print("  not listed", number_text(arena, row->unlisted));
 	for (size_t i = 0; i < dossier->seen_count; i++) {
 		const struct duplicate_seen_row *seen = &dossier->seen[i];
-		out_textf("  %s  %-11s  client %s, actor %s\n", short_time(arena, seen->at_us),
-		          seen->decision, *seen->client ? seen->client : "-",
-		          *seen->actor ? seen->actor : "-");
+		const char *at = short_time(arena, seen->at_us);
+		out_textf("  %s  %-11s  client %s, actor %s\n", at ? at : "-", seen->decision,
+		          *seen->client ? seen->client : "-", *seen->actor ? seen->actor : "-");
 	}
 }
 

@@ -2,6 +2,7 @@
 /* main.c -- the `ibid` binary: find the subcommand in the table, read its options, run it. */
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "http/settings.h"
 
 #include <string.h>
 
@@ -314,7 +315,9 @@ const struct cli_command cli_commands[] = {
         .operands = "[COMMAND]",
         .operand_max = OPERANDS_MAX,
         .summary = "explain a command",
-        .details = "Without a command: the list of commands and the exit codes.",
+        .details =
+            "Without a command: the list of commands and the exit codes. `ibid help settings`\n"
+            "lists the settings of `ibid serve`.",
         .examples = "  $ ibid help submit\n",
     },
     {0},
@@ -365,6 +368,18 @@ static int unknown_command(size_t count, const char *const *words)
 	return usage_error(NULL, "unknown command \"%s\"", given);
 }
 
+static int help_settings(void)
+{
+	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
+	settings_describe(&out);
+	out_text(
+	    "Settings of `ibid serve`: on its command line (NAME=VALUE), in the environment, or in\n"
+	    "the file of --config, where dots are nested mappings. The first of these wins.\n\n");
+	out_text(str_text(&out));
+	str_release(&out);
+	return CLI_OK;
+}
+
 int cmd_help(const struct args *args)
 {
 	size_t words = 0;
@@ -372,6 +387,8 @@ int cmd_help(const struct args *args)
 		help_overview();
 		return CLI_OK;
 	}
+	if (args->operand_count == 1 && strcmp(args->operands[0], "settings") == 0)
+		return help_settings();
 	const struct cli_command *command = find_command(args->operand_count, args->operands, &words);
 	if (command && words == args->operand_count)
 		help_command(command);

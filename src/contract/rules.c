@@ -218,6 +218,32 @@ static void contended_rows_are_declared(const struct check *check)
 			       texts->items[i]);
 }
 
+/* A parameter of the path is a member of the payload, as text (B16). */
+static void route_params_are_declared(const struct check *check)
+{
+	const char *route = check->contract->route;
+	for (const char *open = route; open && (open = strpbrk(open, "{}")); open++) {
+		size_t size = strcspn(open + 1, "/{}");
+		char pointer[64] = "/";
+		bool whole = open[0] == '{' && size && open > route && open[-1] == '/' &&
+		             open[size + 1] == '}' && (!open[size + 2] || open[size + 2] == '/');
+		if (!whole || size + 2 > sizeof pointer) {
+			REFUSE(check, "route",
+			       "route %s: a parameter is a whole part of the path, as in "
+			       "/cases/{caseId}/notes",
+			       route);
+			return;
+		}
+		strncat(pointer, open + 1, size);
+		const struct contract_field *field = contract_field_at(check->contract, pointer);
+		if (!field || !field->required || field->type != FIELD_TEXT)
+			REFUSE(check, "route",
+			       "route %s: %s must be a declared field, of type text and required", route,
+			       pointer);
+		open += size + 1;
+	}
+}
+
 /* A field inside another one can only be there when the other is json. */
 static void fields_do_not_nest(const struct check *check)
 {
@@ -290,17 +316,10 @@ void command_check_rules(struct reading *reading, const struct contract *contrac
                          const struct node *root)
 {
 	static void (*const rules[])(const struct check *) = {
-	    key_identifies_an_intent,
-	    key_fields_are_declared,
-	    key_form_has_fields,
-	    running_again_is_protected,
-	    evidence_outlives_the_key,
-	    nothing_is_ignored_and_only,
-	    same_payload_fits_the_fields,
-	    contended_rows_are_declared,
-	    fields_do_not_nest,
-	    staged_work_is_done_outside,
-	    classes_agree,
+	    key_identifies_an_intent,     key_fields_are_declared,     key_form_has_fields,
+	    running_again_is_protected,   evidence_outlives_the_key,   nothing_is_ignored_and_only,
+	    same_payload_fits_the_fields, contended_rows_are_declared, route_params_are_declared,
+	    fields_do_not_nest,           staged_work_is_done_outside, classes_agree,
 	};
 	struct check check = {reading, contract, root};
 	for (size_t i = 0; i < COUNT(rules); i++)

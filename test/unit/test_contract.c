@@ -502,6 +502,20 @@ static void wrong_values_are_refused_with_what_would_be_right(void **state)
 	     "route is `POST /pay ments`: it must be POST, PUT, PATCH or DELETE and a path, such as "
 	     "POST "
 	     "/payments"},
+	    {6, "route: POST /payments/{id}", 6,
+	     "route POST /payments/{id}: /id must be a declared field, of type text and required"},
+	    {6, "route: POST /payments/{amount}/x", 6,
+	     "route POST /payments/{amount}/x: /amount must be a declared field, of type text and "
+	     "required"},
+	    {6, "route: POST /payments/a{from}", 6,
+	     "route POST /payments/a{from}: a parameter is a whole part of the path, as in "
+	     "/cases/{caseId}/notes"},
+	    {6, "route: POST /payments/{from", 6,
+	     "route POST /payments/{from: a parameter is a whole part of the path, as in "
+	     "/cases/{caseId}/notes"},
+	    {6, "route: POST /payments/from}", 6,
+	     "route POST /payments/from}: a parameter is a whole part of the path, as in "
+	     "/cases/{caseId}/notes"},
 	    {8, "  from: body", 8,
 	     "key.from is `body`: it must be header, or a list of fields such as [/source, "
 	     "/documentNo]"},
