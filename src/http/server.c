@@ -314,8 +314,10 @@ static enum ibid_code stop(struct server *server, struct ibid_err *err)
 {
 	atomic_store(&server->stopping, true);
 	notify("STOPPING=1");
-	LOG(&server->log, IBID_LOG_INFO, "serve.stopping",
-	    {"requests", log_int((int64_t)server->active)});
+	pthread_mutex_lock(&server->lock);
+	size_t active = server->active;
+	pthread_mutex_unlock(&server->lock);
+	LOG(&server->log, IBID_LOG_INFO, "serve.stopping", {"requests", log_int((int64_t)active)});
 	MHD_socket listening = MHD_quiesce_daemon(server->daemon);
 	if (listening != MHD_INVALID_SOCKET)
 		close(listening);

@@ -19,7 +19,10 @@ typedef void crew_done(void *user, enum ibid_code code, struct ibid_result *resu
 /* `tasks_max`: how many commands may be on their way; one tenant has half of that. */
 IBID_CHECK enum ibid_code crew_new(struct ledger *ledger, unsigned threads, unsigned tasks_max,
                                    struct crew **ret, struct ibid_err *err);
-void crew_free(struct crew *crew); /* takes NULL; whatever is on its way is brought home first */
+
+/* Whatever is on its way is brought home first. No other thread submits to the ledger meanwhile.
+ * Takes NULL. */
+void crew_free(struct crew *crew);
 
 /* IBID_BUSY: too many are on their way; nothing was done. What `command` points to lives until
  * `done` was called; `done` may be called before this returns. */
