@@ -224,8 +224,10 @@ static void submit(struct request *request)
 	    .causation_id = request_header(request, "Causation-Id", &many),
 	};
 	request_suspend(request);
-	if (crew_submit(request->house->crew, &command, done, request, &err))
-		done(request, err.code, NULL, &err);
+	if (!crew_submit(request->house->crew, &command, done, request, &err))
+		return;
+	answer_error(&request->answer, &request->arena, &err);
+	request_answered(request);
 }
 
 static void run(struct request *request, const struct contract *contract)

@@ -372,8 +372,6 @@ static void what_a_member_leaves_for_the_commit_is_not_healed_by_a_neighbour(voi
 static void constraints_of_others_do_not_keep_a_group_apart(void **state)
 {
 	(void)state;
-	if (bed.kind == BED_SQLITE)
-		skip();
 	struct stage stage = {0};
 	struct caller callers[MANY];
 	bed_exec(&bed, "create table one (n int, constraint alike unique (n) deferrable initially "
@@ -792,7 +790,6 @@ int main(int argc, char **argv)
 	    TEST(without_serialize_by_only_sqlite_shares),
 	    TEST(neighbours_do_not_touch_each_other),
 	    TEST(what_a_member_leaves_for_the_commit_is_not_healed_by_a_neighbour),
-	    TEST(constraints_of_others_do_not_keep_a_group_apart),
 	    TEST(what_a_member_sets_does_not_reach_its_neighbours),
 	    TEST(a_member_that_ends_the_transaction_is_the_only_one_to_fail),
 	    TEST(a_member_that_leaves_a_command_of_its_own_open_is_the_only_one_to_fail),
@@ -805,6 +802,10 @@ int main(int argc, char **argv)
 	    TEST(groups_of_two_processes_do_not_deadlock),
 	    TEST(twins_from_two_processes_and_many_threads_have_one_effect),
 	};
+	const struct CMUnitTest on_postgres[] = {TEST(constraints_of_others_do_not_keep_a_group_apart)};
 	bed_choose(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	int failed = cmocka_run_group_tests_name("group", tests, NULL, NULL);
+	if (bed_kind == BED_POSTGRES)
+		failed += cmocka_run_group_tests_name("group, on PostgreSQL", on_postgres, NULL, NULL);
+	return failed;
 }
