@@ -63,7 +63,7 @@ struct errand {
 	const char *tenant, *operation;
 	char key[32], payload[96];
 	enum ibid_code code;
-	char said[64], resource[64];
+	char said[64], why[600];
 	atomic_int calls;
 };
 
@@ -71,12 +71,10 @@ static void done(void *user, enum ibid_code code, struct ibid_result *result,
                  const struct ibid_err *err)
 {
 	struct errand *errand = user;
-	(void)err;
 	errand->code = code;
-	if (!code) {
+	if (!code)
 		snprintf(errand->said, sizeof errand->said, "%s", bed_say(result));
-		snprintf(errand->resource, sizeof errand->resource, "%s", ibid_result_resource_id(result));
-	}
+	snprintf(errand->why, sizeof errand->why, "%s", code ? err->text : ibid_result_text(result));
 	ibid_result_free(result);
 	errand->calls++;
 }
@@ -86,7 +84,7 @@ static struct errand adds(const char *operation, unsigned key, int row)
 	struct errand errand = {.tenant = "t", .operation = operation};
 	snprintf(errand.key, sizeof errand.key, "k-%u", key);
 	snprintf(errand.payload, sizeof errand.payload, "{\"lane\":\"l%d\",\"row\":%d,\"amount\":%u}",
-	         row, row, key % 900 + 1);
+	         row, row, 100 + key % 800);
 	return errand;
 }
 
@@ -130,7 +128,8 @@ static void many_commands_of_every_kind_have_one_effect_each(void **state)
 	come_home(errands, COUNT);
 	for (unsigned i = 0; i < COUNT; i++)
 		if (errands[i].code || strcmp(errands[i].said, "executed 201") != 0)
-			fail_msg("%s: %d %s", errands[i].key, (int)errands[i].code, errands[i].said);
+			fail_msg("%s %s: %s %s", errands[i].operation, errands[i].key, errands[i].said,
+			         errands[i].why);
 	assert_effects(COUNT);
 	free(errands);
 }
