@@ -96,4 +96,15 @@ IBID_CHECK enum ibid_code fields_check(struct arena *arena, const struct contrac
                                        struct json *payload, struct params *ret,
                                        const char **ret_why, struct ibid_err *err);
 
+/* One problem of such a text: which member, and what is wrong with it. */
+struct field_problem {
+	const char *pointer, *rule; /* not terminated; the whole payload has an empty pointer */
+	size_t pointer_size, rule_size;
+};
+
+/* Take the text apart again: the problem that begins at `*at`, which moves to the next one or to
+ * the end. False: the text is not of fields_check. Pointers are as people see them: names of
+ * undeclared members are cut and escaped. */
+bool fields_problem_next(const char **at, struct field_problem *ret);
+
 #endif

@@ -136,6 +136,11 @@ static void set_completed(struct ibid_result *result, const struct command_row *
 		set_reference(result, row);
 }
 
+static bool of_fields(const struct command_row *row)
+{
+	return row->text && row->reason && strcmp(row->reason, "INVALID_PAYLOAD") == 0;
+}
+
 static void set_rejected(struct ibid_result *result, const struct command_row *row)
 {
 	result->decision = IBID_DECISION_REJECTED;
@@ -148,6 +153,7 @@ static void set_rejected(struct ibid_result *result, const struct command_row *r
 	                        .command_id = result->command_id,
 	                        .resource_type = row->resource_type,
 	                        .resource_id = row->resource_id,
+	                        .of_fields = of_fields(row),
 	                    });
 }
 
@@ -162,6 +168,7 @@ static void set_failed(struct ibid_result *result, const struct command_row *row
 	                        .detail = row->text ? row->text : "",
 	                        .code = row->reason,
 	                        .command_id = result->command_id,
+	                        .of_fields = of_fields(row),
 	                    });
 }
 
