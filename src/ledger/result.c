@@ -16,7 +16,7 @@ struct ibid_result *result_new(void)
 	struct ibid_result *result = calloc(1, sizeof *result);
 	if (result)
 		result->body = result->resource_type = result->resource_id = result->reason = result->text =
-		    "";
+		    result->location = "";
 	return result;
 }
 
@@ -175,6 +175,7 @@ static void set_failed(struct ibid_result *result, const struct command_row *row
 void result_of_row(struct ibid_result *result, const struct command_row *row)
 {
 	uuid_write(row->id, result->command_id);
+	result->contract_version = row->contract_version;
 	result->resource_type = keep(result, row->resource_type);
 	result->resource_id = keep(result, row->resource_id);
 	result->reason = keep(result, row->reason);
