@@ -254,8 +254,8 @@ static void add_container(struct str *out, const struct below *below,
 	}
 	if (field && !must)
 		add_any_type(out, field->required);
-	else
-		add_type(out, "object", must);
+	else if (must || below->contract->refuse_unknown_fields)
+		add_type(out, "object", must); /* otherwise something else is kept like other members */
 	add_members(out, below);
 	if (below->contract->refuse_unknown_fields && !field)
 		obj_bool(out, "additionalProperties", false);
