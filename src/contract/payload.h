@@ -57,8 +57,8 @@ IBID_CHECK enum ibid_code fingerprint_text(struct arena *arena, const struct con
                                            const char **ret, size_t *ret_size,
                                            struct ibid_err *err);
 
-/* The contract's `answer.location` filled in, each value percent-encoded; "" when a value is missing
- * or it would be longer than 2048 bytes. The same for every payload that means the same. */
+/* The contract's `answer.location` filled in, each value percent-encoded; "" when a value is
+ * missing or it would be longer than 2048 bytes. The same for every payload that means the same. */
 const char *location_of(struct arena *arena, const struct contract *contract, struct json *payload,
                         const char *of_resource, const char *of_command);
 

@@ -8,10 +8,12 @@ import glob
 import json
 import os
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import psycopg2
@@ -464,6 +466,53 @@ class OpenApi:
         self.assertEqual((first.status, linked.status), (201, 200), linked)
         self.assertEqual(linked.headers["Location"], first.headers["Location"])
         self.assertEqual(server.send("k-2", once, "linked").headers["Location"], first.headers["Location"])
+
+
+class Examples:
+    """What is shipped as an example describes itself too."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        validator_modules()
+
+    def serve(self, example):
+        self.contracts = os.path.join(ROOT, "examples", example)
+        self.open_store()
+        subprocess.run([BIN, "init", "--store", self.url, "--contracts", self.contracts], check=True, timeout=LIMIT_S,
+                       capture_output=True)
+        return Server(self)
+
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="ibid-openapi-")
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+
+    def test_an_escalation_has_a_place_of_its_own(self):
+        from openapi_spec_validator import OpenAPIV31SpecValidator
+        server = self.serve("cases")
+        OpenAPIV31SpecValidator(server.get("/openapi.json").json).validate()
+        case = server.send("k-1", {"sourceSystem": "portal", "externalComplaintId": "C-1", "subject": "noise",
+                                   "supervisorId": "USR-1"}, path="/cases").json["caseId"]
+        path = "/cases/%s/escalations" % case
+        first = server.send("k-2", {"reasonCode": "PUBLIC_SAFETY"}, path=path)
+        self.assertEqual((first.status, first.headers["Location"]), (202, path + "/" + first.json["escalationId"]))
+        for key, status in (("k-2", 202), ("k-3", 200)):  # the same again; and linked
+            again = server.send(key, {"reasonCode": "PUBLIC_SAFETY"}, path=path)
+            self.assertEqual((again.status, again.headers["Location"]), (status, first.headers["Location"]))
+
+    def test_payments_describe_themselves(self):
+        from openapi_spec_validator import OpenAPIV31SpecValidator
+        document = self.serve("payments").get("/openapi.json").json
+        OpenAPIV31SpecValidator(document).validate()
+        self.assertEqual(document["paths"]["/payments"]["post"]["operationId"], "create-payment")
+
+
+class ExamplesSqlite(Examples, Sqlite, unittest.TestCase):
+    pass
+
+
+class ExamplesPostgres(Examples, Postgres, unittest.TestCase):
+    pass
 
 
 class OpenApiSqlite(OpenApi, Sqlite, unittest.TestCase):
