@@ -438,6 +438,18 @@ class OpenApi:
         self.assertEqual(server.send("k-3", "[]", "note").json["errors"],
                          [{"detail": "must be a JSON object", "pointer": ""}])
 
+    def test_errors_are_told_where_the_same_key_may_try_again(self):
+        self.note("again", "route: POST /again\nfailures: { validation: retry }")
+        server = Server(self)
+        told = self.document(server)["paths"]["/again"]["post"]["responses"]["422"]["headers"]
+        self.assertIn("Retry-After", told)
+        for _ in range(2):
+            answer = server.send("k-1", {"topic": 1}, path="/again")
+            self.assertEqual((answer.status, answer.json["type"]), (422, "/problems/failed"), answer)
+            self.assertEqual(answer.json["errors"], [{"detail": "must be a text", "pointer": "/topic"}])
+            self.assertTrue(int(answer.headers["Retry-After"]) >= 1)
+            self.assertIsNone(answer.headers["Idempotent-Replayed"])
+
     def test_a_location_is_the_same_on_replay_and_under_a_later_contract(self):
         server = Server(self)
         path = "/topics/%C3%A9t%C3%A9%2F%201/placed"
