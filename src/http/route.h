@@ -20,14 +20,14 @@ struct route {
 	void (*run)(struct request *);   /* gives the answer, now or later */
 	const struct contract *contract; /* of a command's own route; else NULL */
 	bool takes_body;
-	bool open;  /* needs no principal */
-	bool waits; /* what it shows may have no outcome yet: Retry-After */
+	bool open;         /* needs no principal */
+	bool waits;        /* what it shows may have no outcome yet: Retry-After */
+	unsigned problems; /* bits of enum problem_kind, besides those of every route */
 	const char *summary;
 
 	/* For the OpenAPI document, of the server's own: */
 	const char *id, *document;         /* `document`: schema of what it shows, as JSON */
 	const struct route_query *queries; /* ended by one without a name; NULL: none */
-	unsigned problems;                 /* bits of enum problem_kind, besides those of every route */
 };
 
 struct routes {
