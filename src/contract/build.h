@@ -16,7 +16,7 @@ void contract_check_defaults(struct problems *problems, const struct node *defau
 
 /* Read one member of a command that has a shape of its own. */
 extern const struct member_type type_key_from, type_fields, type_defaults, type_progress,
-    type_unique, type_handler, type_route, type_staged, type_file, type_guard;
+    type_unique, type_handler, type_route, type_staged, type_file, type_guard, type_location;
 
 /* The choices of `payload` and of a field's `class`. */
 extern const char *const class_names[];
@@ -28,6 +28,10 @@ void command_check_rules(struct reading *reading, const struct contract *contrac
 
 /* What the strategy needs, and what it can't go with: strategy.c. */
 void command_check_strategy(struct reading *reading, const struct contract *contract,
+                            const struct node *root);
+
+/* A template names what a retry has too: location.c. */
+void command_check_location(struct reading *reading, const struct contract *contract,
                             const struct node *root);
 
 /* The forms below `fields`, `unique`, `guard` and `staged`, for the reference. */

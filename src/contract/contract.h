@@ -151,6 +151,7 @@ struct contract {
 	struct contract_duplicates duplicates;
 	bool final[FAILURE_CLASSES]; /* a stable answer, or may the same key try again */
 	enum answer_store answer;
+	const char *location; /* of what was made: a template; NULL: not told */
 	int64_t audit_retain_us;
 	struct contract_unique *uniques;
 	size_t unique_count;

@@ -25,16 +25,79 @@ struct check {
 
 /* ---- Problems ------------------------------------------------------------------------------- */
 
+/* How every rule begins: where a pointer ends that may hold blanks. */
+static const char *const rule_starts[] = {
+    " is missing", " is not a declared field", " is longer than ", " is beyond the range ",
+    " must be ",   " must not contain ",       " has more than ",
+};
+static const char whole[] = "the payload", between[] = "; ", between_pointers[] = "; /";
+
+/* The first place in `text` where a rule begins; NULL: none. */
+static const char *rule_start(const char *text)
+{
+	const char *first = NULL;
+	for (size_t i = 0; i < sizeof rule_starts / sizeof *rule_starts; i++) {
+		const char *at = strstr(text, rule_starts[i]);
+		if (at && (!first || at < first))
+			first = at;
+	}
+	return first;
+}
+
+/* Append with `byte` escaped wherever it stands, so that the text is not taken for something else.
+ */
+static void add_escaped(struct str *out, const char *text, char byte)
+{
+	for (; *text; text++)
+		if (*text == byte)
+			str_addf(out, "\\u%04x", (unsigned)(unsigned char)byte);
+		else
+			str_addc(out, *text);
+}
+
+/* Names with blanks are as they are, unless they read like a rule. */
+static void add_pointer(struct check *check, const char *pointer)
+{
+	const char *seen = strchr(pointer, ' ') ? arena_printf(check->arena, "%s ", pointer) : "";
+	if (seen && (rule_start(seen) || strstr(seen, between_pointers)))
+		add_escaped(&check->why, pointer, ' ');
+	else
+		str_adds(&check->why, *pointer ? pointer : whole);
+}
+
 /* `rule` may be NULL: what arena_printf returned. */
 static void problem(struct check *check, const char *pointer, const char *rule)
 {
 	if (check->problems == PROBLEMS_MAX)
 		return;
 	if (check->problems++)
-		str_adds(&check->why, "; ");
-	str_adds(&check->why, *pointer ? pointer : "the payload");
+		str_adds(&check->why, between);
+	add_pointer(check, pointer);
 	str_addc(&check->why, ' ');
-	str_adds(&check->why, rule ? rule : "");
+	if (rule && strstr(rule, between_pointers))
+		add_escaped(&check->why, rule, ';');
+	else
+		str_adds(&check->why, rule ? rule : "");
+}
+
+bool fields_problem_next(const char **at, struct field_problem *ret)
+{
+	const char *text = *at;
+	bool all = strncmp(text, whole, sizeof whole - 1) == 0;
+	const char *rule = *text == '/' || all ? rule_start(text) : NULL;
+	const char *end = rule ? strstr(rule, between_pointers) : NULL;
+	if (!rule || (all && rule != text + sizeof whole - 1))
+		return false;
+	if (!end)
+		end = rule + strlen(rule);
+	*ret = (struct field_problem){
+	    .pointer = text,
+	    .pointer_size = all ? 0 : (size_t)(rule - text),
+	    .rule = rule + 1,
+	    .rule_size = (size_t)(end - (rule + 1)),
+	};
+	*at = *end ? end + sizeof between - 1 : end;
+	return true;
 }
 
 static void problem_bound(struct check *check, const struct contract_field *field,

@@ -57,6 +57,11 @@ IBID_CHECK enum ibid_code fingerprint_text(struct arena *arena, const struct con
                                            const char **ret, size_t *ret_size,
                                            struct ibid_err *err);
 
+/* The contract's `answer.location` filled in, each value percent-encoded; "" when a value is
+ * missing or it would be longer than 2048 bytes. The same for every payload that means the same. */
+const char *location_of(struct arena *arena, const struct contract *contract, struct json *payload,
+                        const char *of_resource, const char *of_command);
+
 /* ---- Shared by the above -------------------------------------------------------------------- */
 
 /* Append the `parts` (SCOPE_ bits) of the sender as a canonical JSON object, each checked as a
@@ -95,5 +100,16 @@ struct params {
 IBID_CHECK enum ibid_code fields_check(struct arena *arena, const struct contract *contract,
                                        struct json *payload, struct params *ret,
                                        const char **ret_why, struct ibid_err *err);
+
+/* One problem of such a text: which member, and what is wrong with it. */
+struct field_problem {
+	const char *pointer, *rule; /* not terminated; the whole payload has an empty pointer */
+	size_t pointer_size, rule_size;
+};
+
+/* Take the text apart again: the problem that begins at `*at`, which moves to the next one or to
+ * the end. False: the text is not of fields_check. Pointers are as people see them: names of
+ * undeclared members are cut and escaped. */
+bool fields_problem_next(const char **at, struct field_problem *ret);
 
 #endif

@@ -325,4 +325,5 @@ void command_check_rules(struct reading *reading, const struct contract *contrac
 	for (size_t i = 0; i < COUNT(rules); i++)
 		rules[i](&check);
 	command_check_strategy(reading, contract, root);
+	command_check_location(reading, contract, root);
 }

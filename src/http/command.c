@@ -191,6 +191,8 @@ static void answer_result(struct request *request, struct ibid_result *result)
 		answer->status = 202;
 	if (answer->status == 202 && problem)
 		add_location(request, answer);
+	else if (*result->location)
+		answer_header(answer, "Location", result->location);
 	if (result->retry_after_us)
 		answer_header(answer, "Retry-After", seconds(&request->arena, result->retry_after_us));
 }

@@ -20,7 +20,8 @@ struct house {
 	struct ibid *ibid;
 	struct crew *crew;
 	struct routes routes;
-	size_t guests; /* requests that use it; the server's lock guards it */
+	struct str openapi; /* the document of the routes */
+	size_t guests;      /* requests that use it; the server's lock guards it */
 	struct house *next;
 };
 

@@ -1,21 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/route.h"
 
+#include "http/answer.h"
+
 #include <string.h>
 
+#define SCHEMA(name) "{\"$ref\":\"#/components/schemas/" name "\"}"
+#define BIT(n)       (1u << (n))
+
+static const struct route_query list_queries[] = {
+    {"operation", "{\"type\":\"string\"}", "only those of this operation"},
+    {"key", "{\"type\":\"string\"}", "only those with this key"},
+    {"state", "{\"type\":\"string\"}", "only those in this state, such as COMPLETED"},
+    {"limit", "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"default\":50}",
+     "how many at most"},
+    {"after", "{\"type\":\"string\",\"format\":\"uuid\"}", "the `next` of the page before"},
+    {0},
+};
+static const struct route_query command_queries[] = {
+    {"resource", "{\"type\":\"string\"}", "where the scope of the contract has it"},
+    {0},
+};
+
 static const struct route own[] = {
-    {"GET", "/healthz", run_health, .open = true, .summary = "Is the process alive?"},
+    {"GET", "/healthz", run_health, .open = true, .summary = "Is the process alive?",
+     .id = "ibid.health", .document = SCHEMA("Status")},
     {"GET", "/readyz", run_ready, .open = true,
-     .summary = "Can it take commands? Says what is not ready"},
+     .summary = "Can it take commands? Says what is not ready", .id = "ibid.ready",
+     .document = SCHEMA("Status")},
+    {"GET", "/openapi.json", show_openapi, .open = true, .summary = "This document",
+     .id = "ibid.openapi", .document = "{\"type\":\"object\"}"},
     {"GET", "/problems/{problem}", run_problem, .open = true,
-     .summary = "What a type of problem means"},
+     .summary = "What a type of problem means", .id = "ibid.problem",
+     .document = SCHEMA("ProblemType"), .problems = BIT(PROBLEM_NOT_FOUND)},
     {"POST", "/v1/commands/{operation}", run_operation, .takes_body = true,
-     .summary = "Bring one command to its outcome"},
-    {"GET", "/v1/commands", list_commands, .summary = "List commands, the newest first"},
+     .summary = "Bring one command to its outcome", .id = "ibid.submit"},
+    {"GET", "/v1/commands", list_commands, .summary = "List commands, the newest first",
+     .id = "ibid.list", .document = SCHEMA("Commands"), .queries = list_queries},
     {"GET", "/v1/commands/{operation}/{key}", show_command,
-     .summary = "Look a command up by its key"},
+     .summary = "Look a command up by its key", .id = "ibid.command", .document = SCHEMA("Command"),
+     .queries = command_queries, .problems = BIT(PROBLEM_NOT_FOUND), .waits = true},
     {"GET", "/v1/operations/{id}", show_operation,
-     .summary = "State of a command, its result, and what is awaited"},
+     .summary = "State of a command, its result, and what is awaited", .id = "ibid.operation",
+     .document = SCHEMA("Command"), .problems = BIT(PROBLEM_NOT_FOUND), .waits = true},
 };
 enum { OWN = sizeof own / sizeof *own };
 

@@ -7,6 +7,11 @@
 
 struct request;
 
+/* A parameter behind the question mark. */
+struct route_query {
+	const char *name, *schema, *meaning; /* the schema as JSON */
+};
+
 enum { ROUTE_PARAMS_MAX = 8 };
 
 struct route {
@@ -15,8 +20,14 @@ struct route {
 	void (*run)(struct request *);   /* gives the answer, now or later */
 	const struct contract *contract; /* of a command's own route; else NULL */
 	bool takes_body;
-	bool open; /* needs no principal */
+	bool open;         /* needs no principal */
+	bool waits;        /* what it shows may have no outcome yet: Retry-After */
+	unsigned problems; /* bits of enum problem_kind, besides those of every route */
 	const char *summary;
+
+	/* For the OpenAPI document, of the server's own: */
+	const char *id, *document;         /* `document`: schema of what it shows, as JSON */
+	const struct route_query *queries; /* ended by one without a name; NULL: none */
 };
 
 struct routes {
@@ -48,6 +59,7 @@ const struct route *routes_find(const struct routes *routes, const char *method,
 void run_health(struct request *request);
 void run_ready(struct request *request);
 void run_problem(struct request *request);
+void show_openapi(struct request *request);
 void run_command(struct request *request);   /* a contract's route */
 void run_operation(struct request *request); /* POST /v1/commands/{operation} */
 void show_operation(struct request *request);

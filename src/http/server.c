@@ -7,6 +7,7 @@
 #include "http/server.h"
 
 #include "http/connection.h"
+#include "http/openapi.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,6 +37,7 @@ static void house_close(struct house *house)
 	if (!house)
 		return;
 	crew_free(house->crew);
+	str_release(&house->openapi);
 	routes_release(&house->routes);
 	ibid_close(house->ibid);
 	free(house);
@@ -58,6 +60,9 @@ static enum ibid_code house_open(const struct server *server, struct house **ret
 	    &house->ibid, err);
 	if (!code)
 		code = routes_make(house->ibid->ledger->contracts, &house->routes, err);
+	if (!code)
+		code = openapi_make(&house->routes, house->ibid->ledger->contracts, settings,
+		                    &house->openapi, err);
 	if (!code)
 		code = crew_new(house->ibid->ledger, (unsigned)settings->threads, (unsigned)settings->queue,
 		                &house->crew, err);

@@ -84,6 +84,22 @@ void submission_tell_replay(struct submission *sub, const struct command_row *ro
 	sub->result->age_us = sub->now_us - row->created_us;
 }
 
+enum ibid_code submission_locate(struct submission *sub, struct ibid_err *err)
+{
+	struct ibid_result *result = sub->result;
+	const struct contract *contract = sub->contract;
+	int version = result->contract_version;
+	enum ibid_code code = IBID_OK;
+	if (result->decision != IBID_DECISION_EXECUTED && result->decision != IBID_DECISION_LINKED)
+		return IBID_OK;
+	if (version && version != contract->version)
+		code = ledger_contract(sub->ledger, contract->name, version, &contract, err);
+	if (!code && contract->location)
+		result->location = location_of(&result->arena, contract, sub->payload, result->resource_id,
+		                               result->command_id);
+	return code;
+}
+
 void submission_note(struct submission *sub, const struct command_row *row,
                      const struct sha256 *fingerprint)
 {

@@ -12,6 +12,7 @@ struct problem {
 	const char *code;       /* stable reason code; NULL: none */
 	const char *command_id; /* NULL: none; likewise: */
 	const char *resource_type, *resource_id;
+	bool of_fields; /* the detail is what fields_check said: `errors` points into the payload */
 };
 
 /* The same problem always gives the same bytes: a replayed rejection is rebuilt from its row. */

@@ -16,7 +16,7 @@ struct ibid_result *result_new(void)
 	struct ibid_result *result = calloc(1, sizeof *result);
 	if (result)
 		result->body = result->resource_type = result->resource_id = result->reason = result->text =
-		    "";
+		    result->location = "";
 	return result;
 }
 
@@ -136,6 +136,11 @@ static void set_completed(struct ibid_result *result, const struct command_row *
 		set_reference(result, row);
 }
 
+static bool of_fields(const struct command_row *row)
+{
+	return row->text && row->reason && strcmp(row->reason, "INVALID_PAYLOAD") == 0;
+}
+
 static void set_rejected(struct ibid_result *result, const struct command_row *row)
 {
 	result->decision = IBID_DECISION_REJECTED;
@@ -148,6 +153,7 @@ static void set_rejected(struct ibid_result *result, const struct command_row *r
 	                        .command_id = result->command_id,
 	                        .resource_type = row->resource_type,
 	                        .resource_id = row->resource_id,
+	                        .of_fields = of_fields(row),
 	                    });
 }
 
@@ -162,12 +168,14 @@ static void set_failed(struct ibid_result *result, const struct command_row *row
 	                        .detail = row->text ? row->text : "",
 	                        .code = row->reason,
 	                        .command_id = result->command_id,
+	                        .of_fields = of_fields(row),
 	                    });
 }
 
 void result_of_row(struct ibid_result *result, const struct command_row *row)
 {
 	uuid_write(row->id, result->command_id);
+	result->contract_version = row->contract_version;
 	result->resource_type = keep(result, row->resource_type);
 	result->resource_id = keep(result, row->resource_id);
 	result->reason = keep(result, row->reason);

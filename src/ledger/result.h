@@ -15,6 +15,8 @@ struct ibid_result {
 	size_t body_size;
 	char command_id[UUID_TEXT_SIZE];
 	const char *resource_type, *resource_id, *reason, *text;
+	const char *location; /* where what was made is found, by the contract; "": not told */
+	int contract_version; /* of the row that it tells of; 0: of none */
 	int64_t age_us, retry_after_us;
 };
 

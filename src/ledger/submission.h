@@ -142,6 +142,9 @@ void submission_tell_replay(struct submission *sub, const struct command_row *ro
 void submission_note(struct submission *sub, const struct command_row *row,
                      const struct sha256 *fingerprint);
 
+/* Say in the result where what was made is found, by the contract version that made it (B03). */
+IBID_CHECK enum ibid_code submission_locate(struct submission *sub, struct ibid_err *err);
+
 /* A line about this command, with its ids and the hash of its key. */
 void submission_log(const struct submission *sub, enum ibid_log_level level, const char *event,
                     const char *text);

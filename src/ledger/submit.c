@@ -900,6 +900,8 @@ enum ibid_code submission_begin(struct submission *sub, struct ibid_err *err)
 enum ibid_code submission_close(struct submission *sub, enum ibid_code code,
                                 struct ibid_result **ret, struct ibid_err *err)
 {
+	if (!code)
+		code = submission_locate(sub, err);
 	if (!code && sub->result->arena.failed)
 		code = err_set(err, IBID_NOMEM, "out of memory");
 	if (!code)

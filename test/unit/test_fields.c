@@ -419,6 +419,67 @@ static void many_undeclared_members_are_ten_problems(void **state)
 	rejects(&contract, payload, why);
 }
 
+static void taken_apart(const char *text, const char *const (*wanted)[2], size_t count)
+{
+	struct field_problem problem;
+	for (size_t i = 0; i < count; i++) {
+		assert_true(fields_problem_next(&text, &problem));
+		assert_string_equal(arena_strndup(&arena, problem.pointer, problem.pointer_size),
+		                    wanted[i][0]);
+		assert_string_equal(arena_strndup(&arena, problem.rule, problem.rule_size), wanted[i][1]);
+	}
+	assert_string_equal(text, "");
+}
+
+static void problems_are_taken_apart_again_whatever_the_names_are(void **state)
+{
+	static const char *const values[] = {"a; b", "c; /first name is missing", "d;"};
+	static struct contract_field fields[] = {
+	    {.pointer = "/first name", .type = FIELD_TEXT, .required = true},
+	    {.pointer = "/grade", .type = FIELD_TEXT, .one_of = {(const char **)values, 3}},
+	    {.pointer = "/it must be", .type = FIELD_INTEGER, .required = true},
+	    {.pointer = "/who/is missing", .type = FIELD_TEXT, .required = true},
+	};
+	static const char *const wanted[][2] = {
+	    {"/first name", "is missing"},
+	    {"/grade", "must be one of a\\u003b b, c\\u003b /first name is missing, d\\u003b"},
+	    {"/it\\u0020must\\u0020be", "must be an integer"},
+	    {"/who/is missing", "must be a text"},
+	    {"/x; ~1grade", "is not a declared field"},
+	    {"/y\\u0020is\\u0020missing;\\u0020~1z", "is not a declared field"},
+	};
+	struct contract contract = {
+	    .name = "n", .fields = fields, .field_count = 4, .refuse_unknown_fields = true};
+	struct params params;
+	const char *why = NULL;
+	struct ibid_err err;
+	(void)state;
+	struct json *payload = json_of(
+	    "{\"grade\":\"e\",\"it must be\":true,\"who\":{\"is missing\":1},"
+	    "\"x; /grade\":1,\"y is missing; /z\":1}");
+	assert_int_equal(fields_check(&arena, &contract, payload, &params, &why, &err), IBID_REJECTED);
+	taken_apart(why, wanted, 6);
+}
+
+static void the_whole_payload_has_an_empty_pointer(void **state)
+{
+	static const char *const wanted[][2] = {{"", "must be a JSON object"}};
+	(void)state;
+	taken_apart("the payload must be a JSON object", wanted, 1);
+}
+
+static void other_texts_are_not_taken_apart(void **state)
+{
+	static const char *const others[] = {"", "the payload is bad", "amount must be above 0",
+	                                     "/amount is wrong", "the payload of /a must be b"};
+	struct field_problem problem;
+	(void)state;
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		const char *at = others[i];
+		assert_false(fields_problem_next(&at, &problem));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -445,6 +506,9 @@ int main(void)
 	    cmocka_unit_test_teardown(a_declared_root_covers_everything, tear_down),
 	    cmocka_unit_test_teardown(a_long_name_is_cut_between_characters, tear_down),
 	    cmocka_unit_test_teardown(many_undeclared_members_are_ten_problems, tear_down),
+	    cmocka_unit_test_teardown(problems_are_taken_apart_again_whatever_the_names_are, tear_down),
+	    cmocka_unit_test_teardown(the_whole_payload_has_an_empty_pointer, tear_down),
+	    cmocka_unit_test_teardown(other_texts_are_not_taken_apart, tear_down),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,636 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* openapi.c -- the OpenAPI document: from the table of routes and the contracts.
+ *
+ * It is made once for each house, so that it says what that house does. Nothing in it depends on
+ * anything but the routes, the contracts and the settings. */
+#include "http/openapi.h"
+
+#include "base/obj.h"
+#include "http/payload_schema.h"
+#include "http/request.h"
+#include "store/store.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { OPENAPI_BYTES_MAX = 64 << 20, TELLS_MAX = 64, DESCRIPTION_BYTES_MAX = 4096 };
+
+#define BIT(n) (1u << (n))
+
+/* ---- Headers -------------------------------------------------------------------------------- */
+
+/* X(symbol, name, schema, meaning) */
+#define HEADERS(X)                                                                                 \
+	X(HEADER_COMMAND_ID, "Ibid-Command-Id", "{\"type\":\"string\",\"format\":\"uuid\"}",           \
+	  "The command; /v1/operations/{id} shows it")                                                 \
+	X(HEADER_REPLAYED, "Idempotent-Replayed", "{\"const\":\"true\"}",                              \
+	  "There when the answer is that of an earlier request with the same key")                     \
+	X(HEADER_LOCATION, "Location", "{\"type\":\"string\",\"format\":\"uri-reference\"}",           \
+	  "Where what was made, or the operation, is found")                                           \
+	X(HEADER_RETRY_AFTER, "Retry-After", "{\"type\":\"integer\",\"minimum\":1}",                   \
+	  "Seconds after which the same may be sent again, with the same key")                         \
+	X(HEADER_AUTHENTICATE, "WWW-Authenticate", "{\"type\":\"string\"}", "How to say who asks")     \
+	X(HEADER_CORRELATION, "Correlation-Id", "{\"type\":\"string\"}", "The request's own")
+
+enum header {
+#define HEADER_ENUM(symbol, name, schema, meaning) symbol,
+	HEADERS(HEADER_ENUM)
+#undef HEADER_ENUM
+	    HEADER_COUNT
+};
+
+static const struct {
+	const char *name, *schema, *meaning;
+} headers[HEADER_COUNT] = {
+#define HEADER_ROW(symbol, name, schema, meaning) [symbol] = {name, schema, meaning},
+    HEADERS(HEADER_ROW)
+#undef HEADER_ROW
+};
+
+/* What a problem is told with, wherever it is told. */
+static const unsigned problem_headers[PROBLEM_KINDS] = {
+    [PROBLEM_UNAUTHORIZED] = BIT(HEADER_AUTHENTICATE),
+    [PROBLEM_RATE] = BIT(HEADER_RETRY_AFTER),
+    [PROBLEM_UNAVAILABLE] = BIT(HEADER_RETRY_AFTER),
+    [PROBLEM_KEY_REUSED] = BIT(HEADER_COMMAND_ID),
+    [PROBLEM_IN_PROGRESS] = BIT(HEADER_COMMAND_ID) | BIT(HEADER_RETRY_AFTER),
+    [PROBLEM_KEY_EXPIRED] = BIT(HEADER_COMMAND_ID),
+    [PROBLEM_REJECTED] = BIT(HEADER_COMMAND_ID) | BIT(HEADER_REPLAYED),
+    [PROBLEM_FAILED] = BIT(HEADER_COMMAND_ID) | BIT(HEADER_RETRY_AFTER),
+    [PROBLEM_UNKNOWN] = BIT(HEADER_COMMAND_ID) | BIT(HEADER_RETRY_AFTER) | BIT(HEADER_LOCATION),
+};
+
+/* ---- Answers -------------------------------------------------------------------------------- */
+
+/* One thing that may be answered. Several may have one status. */
+struct tell {
+	char status[4];
+	const char *title;
+	unsigned headers;
+	bool problem;
+	const char *schema; /* JSON; of what is no problem */
+};
+
+struct tells {
+	struct tell items[TELLS_MAX];
+	size_t count;
+};
+
+static void tell(struct tells *tells, const char *status, struct tell what)
+{
+	assert(tells->count < TELLS_MAX);
+	memcpy(what.status, status, sizeof what.status);
+	what.headers |= BIT(HEADER_CORRELATION);
+	tells->items[tells->count++] = what;
+}
+
+static void tell_problem_as(struct tells *tells, enum problem_kind kind, const char *status)
+{
+	tell(tells, status,
+	     (struct tell){.title = problem_infos[kind].title,
+	                   .headers = problem_headers[kind],
+	                   .problem = true});
+}
+
+static void tell_problem(struct tells *tells, enum problem_kind kind)
+{
+	int status = problem_infos[kind].status;
+	char text[4] = {(char)('0' + status / 100), (char)('0' + status / 10 % 10),
+	                (char)('0' + status % 10), 0};
+	tell_problem_as(tells, kind, text);
+}
+
+/* What comes before anybody looks at the command. */
+static void tell_common(struct tells *tells, const struct route *route)
+{
+	tell_problem(tells, PROBLEM_BAD_REQUEST);
+	tell_problem(tells, PROBLEM_UNAVAILABLE);
+	if (route->takes_body)
+		tell_problem(tells, PROBLEM_TOO_LARGE);
+	if (route->open)
+		return;
+	tell_problem(tells, PROBLEM_UNAUTHORIZED);
+	tell_problem(tells, PROBLEM_RATE);
+	tell_problem(tells, PROBLEM_INTERNAL);
+}
+
+/* `contract` NULL: any. */
+static void tell_success(struct tells *tells, const struct contract *contract)
+{
+	static const char *const statuses[] = {"202", "2XX", "3XX"};
+	unsigned told = BIT(HEADER_COMMAND_ID) | BIT(HEADER_REPLAYED);
+	if (!contract || contract->location)
+		told |= BIT(HEADER_LOCATION);
+	for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+		tell(tells, statuses[i],
+		     (struct tell){
+		         .title = "The handler's answer, or that of the first request with the same key",
+		         .headers = told,
+		         .schema = "true"});
+}
+
+static void tell_refusals(struct tells *tells, const struct contract *contract)
+{
+	static const struct {
+		enum failure_class class;
+		const char *status;
+	} classes[] = {{FAILURE_VALIDATION, "422"}, {FAILURE_BUSINESS, "4XX"}, {FAILURE_SERVER, "500"}};
+	for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+		if (!contract || contract->final[classes[i].class])
+			tell_problem_as(tells, PROBLEM_REJECTED, classes[i].status);
+		if (!contract || !contract->final[classes[i].class])
+			tell_problem_as(tells, PROBLEM_FAILED, classes[i].status);
+	}
+}
+
+/* A command's own answers; `contract` NULL: any. */
+static void tell_outcomes(struct tells *tells, const struct contract *contract,
+                          const struct settings *settings)
+{
+	bool accepts = contract && contract->duplicates.in_progress == PROGRESS_ACCEPTED;
+	if (!contract || contract->key.from == KEY_HEADER) {
+		tell_problem(tells, PROBLEM_KEY_MISSING);
+		tell_problem(tells, PROBLEM_KEY_INVALID);
+	}
+	tell_problem(tells, PROBLEM_MEDIA_TYPE);
+	tell_success(tells, contract);
+	tell_refusals(tells, contract);
+	tell_problem(tells, PROBLEM_UNKNOWN);
+	tell_problem(tells, PROBLEM_KEY_REUSED);
+	if (!contract || contract->key.after_expiry == EXPIRY_REFUSE)
+		tell_problem(tells, PROBLEM_KEY_EXPIRED);
+	if (!contract)
+		tell_problem(tells, PROBLEM_NOT_FOUND);
+	if (!accepts)
+		tell_problem_as(tells, PROBLEM_IN_PROGRESS, settings->in_progress == 425 ? "425" : "409");
+	if (!contract || accepts)
+		tell_problem_as(tells, PROBLEM_IN_PROGRESS, "202"); /* Location: as an unknown one's */
+}
+
+/* All that one status stands for. */
+static void add_status(struct str *out, const struct tells *tells, const char *status)
+{
+	struct str description = STR_INIT(DESCRIPTION_BYTES_MAX);
+	unsigned told = 0;
+	bool problem = false;
+	const char *schema = NULL;
+	for (size_t i = 0; i < tells->count; i++) {
+		const struct tell *one = &tells->items[i];
+		if (strcmp(one->status, status) != 0)
+			continue;
+		if (!strstr(str_text(&description), one->title))
+			str_addf(&description, "%s%s", description.size ? "; " : "", one->title);
+		told |= one->headers;
+		problem |= one->problem;
+		schema = one->schema ? one->schema : schema;
+	}
+	obj_begin(out, status, '{');
+	obj_text(out, "description", str_text(&description));
+	obj_begin(out, "headers", '{');
+	for (size_t i = 0; i < HEADER_COUNT; i++)
+		if (told & BIT(i)) {
+			obj_begin(out, headers[i].name, '{');
+			str_addf(out, "\"$ref\":\"#/components/headers/%s\"", headers[i].name);
+			obj_end(out, '}');
+		}
+	obj_end(out, '}');
+	obj_begin(out, "content", '{');
+	if (schema) {
+		obj_begin(out, "application/json", '{');
+		obj_raw(out, "schema", schema);
+		obj_end(out, '}');
+	}
+	if (problem)
+		obj_raw(out, "application/problem+json",
+		        "{\"schema\":{\"$ref\":\"#/components/schemas/Problem\"}}");
+	obj_end(out, '}');
+	obj_end(out, '}');
+	out->failed |= description.failed;
+	str_release(&description);
+}
+
+/* The next status after `status` in order; NULL: that was the last. */
+static const char *status_after(const struct tells *tells, const char *status)
+{
+	const char *next = NULL;
+	for (size_t i = 0; i < tells->count; i++) {
+		const char *one = tells->items[i].status;
+		if (strcmp(one, status) > 0 && (!next || strcmp(one, next) < 0))
+			next = one;
+	}
+	return next;
+}
+
+/* A rule rejects with any status of its own, also with one that stands for something else. */
+static void tell_rules(struct tells *tells, const struct contract *contract)
+{
+	for (const char *status = status_after(tells, "4"); status && *status == '4';
+	     status = status_after(tells, status)) {
+		if (!contract || contract->final[FAILURE_BUSINESS])
+			tell_problem_as(tells, PROBLEM_REJECTED, status);
+		if (!contract || !contract->final[FAILURE_BUSINESS])
+			tell_problem_as(tells, PROBLEM_FAILED, status);
+	}
+}
+
+static void add_answers(struct str *out, const struct route *route, const struct settings *settings)
+{
+	struct tells tells = {.count = 0};
+	const struct contract *contract = route->contract;
+	tell_common(&tells, route);
+	/* A staged command is refused as what no request can bring. */
+	if (route->takes_body && !(contract && contract->staged.lease_us)) {
+		tell_outcomes(&tells, contract, settings);
+		tell_rules(&tells, contract);
+	}
+	for (int kind = 0; kind < PROBLEM_KINDS; kind++)
+		if (route->problems & BIT(kind))
+			tell_problem(&tells, (enum problem_kind)kind);
+	if (route->document)
+		tell(&tells, "200",
+		     (struct tell){.title = route->summary,
+		                   .schema = route->document,
+		                   .headers = route->waits ? BIT(HEADER_RETRY_AFTER) : 0});
+	obj_begin(out, "responses", '{');
+	for (const char *status = status_after(&tells, ""); status;
+	     status = status_after(&tells, status))
+		add_status(out, &tells, status);
+	obj_end(out, '}');
+}
+
+/* ---- Questions ------------------------------------------------------------------------------ */
+
+static void begin_param(struct str *out, const char *name, const char *in, bool required)
+{
+	obj_begin(out, NULL, '{');
+	obj_text(out, "name", name);
+	obj_text(out, "in", in);
+	if (required)
+		obj_bool(out, "required", true);
+}
+
+static void add_header_param(struct str *out, const char *name, bool required, const char *schema,
+                             const char *meaning)
+{
+	begin_param(out, name, "header", required);
+	obj_text(out, "description", meaning);
+	obj_raw(out, "schema", schema);
+	obj_end(out, '}');
+}
+
+static const char name_schema[] = "{\"type\":\"string\",\"maxLength\":128}";
+
+static void add_command_headers(struct str *out, const struct contract *contract)
+{
+	bool from_header = contract && contract->key.from == KEY_HEADER;
+	if (!contract || from_header)
+		add_header_param(
+		    out, "Idempotency-Key", from_header,
+		    "{\"type\":\"string\",\"minLength\":1,\"maxLength\":512}",
+		    "1 to 255 bytes, bare or as a quoted string: a new one for each intent, the "
+		    "same for each retry");
+	add_header_param(out, "Correlation-Id", false, name_schema,
+	                 "Kept with the audit entry and the events, and returned");
+	add_header_param(out, "Causation-Id", false, name_schema,
+	                 "What caused the command; kept with the audit entry and the events");
+	add_header_param(out, "Ibid-Actor", false, name_schema,
+	                 "The acting person or service; the client when left out");
+}
+
+/* A list of names as {"enum": [...]}. */
+static void add_operations(struct str *out, const struct contracts *contracts)
+{
+	obj_begin(out, "schema", '{');
+	obj_begin(out, "enum", '[');
+	for (size_t i = 0; i < contracts_count(contracts); i++)
+		obj_text(out, NULL, contracts_at(contracts, i)->name);
+	obj_end(out, ']');
+	obj_end(out, '}');
+}
+
+static void add_problem_slugs(struct str *out)
+{
+	obj_begin(out, "schema", '{');
+	obj_begin(out, "enum", '[');
+	for (size_t i = 0; i < PROBLEM_KINDS; i++)
+		obj_text(out, NULL, problem_infos[i].slug);
+	obj_end(out, ']');
+	obj_end(out, '}');
+}
+
+/* Of a route of the server's own. */
+static void add_own_param_schema(struct str *out, const char *name,
+                                 const struct contracts *contracts)
+{
+	if (strcmp(name, "operation") == 0)
+		add_operations(out, contracts);
+	else if (strcmp(name, "problem") == 0)
+		add_problem_slugs(out);
+	else if (strcmp(name, "id") == 0)
+		obj_raw(out, "schema", "{\"type\":\"string\",\"format\":\"uuid\"}");
+	else
+		obj_raw(out, "schema", "{\"type\":\"string\",\"minLength\":1}");
+}
+
+/* Parameters are called as in `path`, which is the route's own but for their names. */
+static void add_path_params(struct str *out, const struct route *route, const char *path,
+                            const struct contracts *contracts)
+{
+	const char *at = path, *own_at = route->path, *shown, *own;
+	size_t shown_size, own_size;
+	while (route_param(&at, &shown, &shown_size) && route_param(&own_at, &own, &own_size)) {
+		struct str name = STR_INIT(256), pointer = STR_INIT(256);
+		str_add(&name, shown, shown_size);
+		str_addc(&pointer, '/');
+		str_add(&pointer, own, own_size);
+		begin_param(out, str_text(&name), "path", true);
+		if (route->contract)
+			param_schema(out, "schema", contract_field_at(route->contract, str_text(&pointer)));
+		else
+			add_own_param_schema(out, str_text(&name), contracts);
+		obj_end(out, '}');
+		out->failed |= name.failed || pointer.failed;
+		str_release(&name);
+		str_release(&pointer);
+	}
+}
+
+static void add_queries(struct str *out, const struct route *route)
+{
+	for (const struct route_query *query = route->queries; query && query->name; query++) {
+		begin_param(out, query->name, "query", false);
+		obj_text(out, "description", query->meaning);
+		obj_raw(out, "schema", query->schema);
+		obj_end(out, '}');
+	}
+}
+
+static void add_payload_refs(struct str *out, const struct contracts *contracts)
+{
+	obj_begin(out, "schema", '{');
+	obj_begin(out, "anyOf", '[');
+	for (size_t i = 0; i < contracts_count(contracts); i++) {
+		obj_begin(out, NULL, '{');
+		str_addf(out, "\"$ref\":\"#/components/schemas/payload.%s\"",
+		         contracts_at(contracts, i)->name);
+		obj_end(out, '}');
+	}
+	obj_end(out, ']');
+	obj_end(out, '}');
+}
+
+static void add_body(struct str *out, const struct route *route, const struct contracts *contracts)
+{
+	bool required = true, params = strchr(route->path, '{');
+	obj_begin(out, "requestBody", '{');
+	obj_begin(out, "content", '{');
+	obj_begin(out, "application/json", '{');
+	if (route->contract) {
+		payload_schema(out, "schema", route->contract, route->path, &required);
+		required = required || !params; /* a path with parameters is a payload by itself */
+	} else {
+		add_payload_refs(out, contracts);
+	}
+	obj_end(out, '}');
+	obj_end(out, '}');
+	obj_bool(out, "required", required);
+	obj_end(out, '}');
+}
+
+/* ---- Operations ----------------------------------------------------------------------------- */
+
+static void add_operation(struct str *out, const struct route *route, const char *path,
+                          const struct contracts *contracts, const struct settings *settings)
+{
+	const struct contract *contract = route->contract;
+	char method[8] = "";
+	for (size_t i = 0; route->method[i] && i + 1 < sizeof method; i++)
+		method[i] = (char)(route->method[i] | 0x20);
+	obj_begin(out, method, '{');
+	obj_text(out, "operationId", contract ? contract->name : route->id);
+	obj_text(out, "summary", route->summary);
+	if (contract) {
+		struct str text = STR_INIT(DESCRIPTION_BYTES_MAX);
+		str_addf(&text, "The command %s, version %d%s", contract->name, contract->version,
+		         contract->staged.lease_us ? ". It is staged: a program runs it, no request" : "");
+		obj_text(out, "description", str_text(&text));
+		str_release(&text);
+	}
+	obj_begin(out, "tags", '[');
+	obj_text(out, NULL, contract ? contract->owner : "ibid");
+	obj_end(out, ']');
+	obj_begin(out, "parameters", '[');
+	add_path_params(out, route, path, contracts);
+	add_queries(out, route);
+	if (route->takes_body)
+		add_command_headers(out, contract);
+	obj_end(out, ']');
+	if (route->takes_body)
+		add_body(out, route, contracts);
+	add_answers(out, route, settings);
+	obj_end(out, '}');
+}
+
+/* The same but for the names of parameters? */
+static bool same_path(const char *a, const char *b)
+{
+	for (; *a && *b; a++, b++) {
+		if (*a != *b)
+			return false;
+		if (*a != '{')
+			continue;
+		a += strcspn(a, "}");
+		b += strcspn(b, "}");
+	}
+	return *a == *b;
+}
+
+static bool seen_before(const struct routes *routes, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (same_path(routes->items[i].path, routes->items[index].path))
+			return true;
+	return false;
+}
+
+static void add_paths(struct str *out, const struct routes *routes,
+                      const struct contracts *contracts, const struct settings *settings)
+{
+	obj_begin(out, "paths", '{');
+	for (size_t i = 0; i < routes->count; i++) {
+		const char *path = routes->items[i].path;
+		if (seen_before(routes, i))
+			continue;
+		obj_begin(out, path, '{');
+		for (size_t j = i; j < routes->count; j++)
+			if (same_path(path, routes->items[j].path))
+				add_operation(out, &routes->items[j], path, contracts, settings);
+		obj_end(out, '}');
+	}
+	obj_end(out, '}');
+}
+
+/* ---- What operations share ------------------------------------------------------------------ */
+
+static void add_problem_schema(struct str *out)
+{
+	obj_begin(out, "Problem", '{');
+	obj_text(out, "type", "object");
+	obj_text(out, "description", "RFC 9457 problem details");
+	obj_raw(out, "required", "[\"status\",\"title\",\"type\"]");
+	obj_begin(out, "properties", '{');
+	obj_raw(out, "code",
+	        "{\"type\":\"string\",\"description\":\"Stable: what a program decides by\"}");
+	obj_raw(out, "commandId", "{\"type\":\"string\",\"format\":\"uuid\"}");
+	obj_raw(out, "detail", "{\"type\":\"string\"}");
+	obj_raw(out, "errors",
+	        "{\"type\":\"array\",\"description\":\"What is wrong with the payload, and where\","
+	        "\"items\":{\"type\":\"object\",\"required\":[\"detail\",\"pointer\"],\"properties\":{"
+	        "\"detail\":{\"type\":\"string\"},\"pointer\":{\"type\":\"string\"}}}}");
+	obj_raw(out, "resourceId", "{\"type\":\"string\"}");
+	obj_raw(out, "resourceType", "{\"type\":\"string\"}");
+	obj_raw(out, "status", "{\"type\":\"integer\"}");
+	obj_raw(out, "title", "{\"type\":\"string\"}");
+	obj_begin(out, "type", '{');
+	obj_begin(out, "enum", '[');
+	for (size_t i = 0; i < PROBLEM_KINDS; i++) {
+		struct str type = STR_INIT(128);
+		str_addf(&type, "/problems/%s", problem_infos[i].slug);
+		obj_text(out, NULL, str_text(&type));
+		str_release(&type);
+	}
+	obj_end(out, ']');
+	obj_end(out, '}');
+	obj_end(out, '}');
+	obj_end(out, '}');
+}
+
+static void add_command_schema(struct str *out)
+{
+	static const char *const texts[] = {"actor", "awaits",    "client",     "code",        "detail",
+	                                    "key",   "operation", "resourceId", "resourceType"};
+	static const char *const times[] = {"createdAt", "expiresAt", "finishedAt"};
+	obj_begin(out, "Command", '{');
+	obj_text(out, "type", "object");
+	obj_raw(out, "required", "[\"id\",\"operation\",\"key\",\"state\",\"attempts\",\"createdAt\"]");
+	obj_begin(out, "properties", '{');
+	obj_raw(out, "id", "{\"type\":\"string\",\"format\":\"uuid\"}");
+	obj_begin(out, "state", '{');
+	obj_begin(out, "enum", '[');
+	for (int i = 0; i < COMMAND_STATE_COUNT; i++)
+		obj_text(out, NULL, command_state_name((enum command_state)i));
+	obj_end(out, ']');
+	obj_end(out, '}');
+	obj_raw(out, "attempts", "{\"type\":\"integer\"}");
+	obj_raw(out, "status",
+	        "{\"type\":\"integer\",\"description\":\"Of the answer, where there is one\"}");
+	obj_raw(out, "result", "{\"description\":\"The body of the answer, where it is kept\"}");
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		obj_raw(out, texts[i], "{\"type\":\"string\"}");
+	for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+		obj_raw(out, times[i], "{\"type\":\"string\",\"format\":\"date-time\"}");
+	obj_end(out, '}');
+	obj_raw(out, "additionalProperties", "false");
+	obj_end(out, '}');
+}
+
+static void add_schemas(struct str *out, const struct contracts *contracts)
+{
+	bool required;
+	obj_begin(out, "schemas", '{');
+	add_command_schema(out);
+	obj_raw(out, "Commands",
+	        "{\"type\":\"object\",\"required\":[\"items\"],\"additionalProperties\":false,"
+	        "\"properties\":{\"items\":{\"type\":\"array\",\"items\":{\"$ref\":"
+	        "\"#/components/schemas/Command\"}},\"next\":{\"type\":\"string\",\"format\":\"uuid\","
+	        "\"description\":\"`after` of the next page; missing on the last one\"}}}");
+	add_problem_schema(out);
+	obj_raw(out, "ProblemType",
+	        "{\"type\":\"object\",\"required\":[\"meaning\",\"status\",\"title\",\"type\"],"
+	        "\"additionalProperties\":false,\"properties\":{\"meaning\":{\"type\":\"string\"},"
+	        "\"status\":{\"type\":\"integer\"},\"title\":{\"type\":\"string\"},\"type\":{\"type\":"
+	        "\"string\"}}}");
+	obj_raw(out, "Status",
+	        "{\"type\":\"object\",\"required\":[\"status\"],\"additionalProperties\":false,"
+	        "\"properties\":{\"status\":{\"enum\":[\"alive\",\"ready\"]}}}");
+	for (size_t i = 0; i < contracts_count(contracts); i++) {
+		const struct contract *contract = contracts_at(contracts, i);
+		struct str name = STR_INIT(128);
+		str_addf(&name, "payload.%s", contract->name);
+		payload_schema(out, str_text(&name), contract, NULL, &required);
+		out->failed |= name.failed;
+		str_release(&name);
+	}
+	obj_end(out, '}');
+}
+
+static void add_components(struct str *out, const struct contracts *contracts)
+{
+	obj_begin(out, "components", '{');
+	add_schemas(out, contracts);
+	obj_begin(out, "headers", '{');
+	for (size_t i = 0; i < HEADER_COUNT; i++) {
+		obj_begin(out, headers[i].name, '{');
+		obj_text(out, "description", headers[i].meaning);
+		obj_raw(out, "schema", headers[i].schema);
+		obj_end(out, '}');
+	}
+	obj_end(out, '}');
+	obj_end(out, '}');
+}
+
+/* Those who own what is done, each once, after the server itself. */
+static void add_tags(struct str *out, const struct contracts *contracts)
+{
+	const char *last = "";
+	obj_begin(out, "tags", '[');
+	obj_raw(out, NULL, "{\"name\":\"ibid\",\"description\":\"The ledger and the server\"}");
+	for (;;) {
+		const char *next = NULL;
+		for (size_t i = 0; i < contracts_count(contracts); i++) {
+			const char *owner = contracts_at(contracts, i)->owner;
+			if (strcmp(owner, last) > 0 && (!next || strcmp(owner, next) < 0))
+				next = owner;
+		}
+		if (!next)
+			break;
+		last = next;
+		if (strcmp(next, "ibid") == 0)
+			continue;
+		obj_begin(out, NULL, '{');
+		obj_text(out, "name", next);
+		obj_end(out, '}');
+	}
+	obj_end(out, ']');
+}
+
+/* ---- The document --------------------------------------------------------------------------- */
+
+enum ibid_code openapi_make(const struct routes *routes, const struct contracts *contracts,
+                            const struct settings *settings, struct str *ret, struct ibid_err *err)
+{
+	struct str out = STR_INIT(OPENAPI_BYTES_MAX);
+	obj_begin(&out, NULL, '{');
+	obj_text(&out, "openapi", "3.1.0");
+	obj_begin(&out, "info", '{');
+	obj_text(&out, "title", "ibid: one outcome for each intent");
+	obj_text(&out, "version", ibid_version());
+	obj_end(&out, '}');
+	obj_raw(&out, "servers", "[{\"url\":\"/\"}]");
+	add_tags(&out, contracts);
+	add_paths(&out, routes, contracts, settings);
+	add_components(&out, contracts);
+	obj_end(&out, '}');
+	if (out.failed) {
+		str_release(&out);
+		return err_set(err, IBID_NOMEM, "out of memory");
+	}
+	*ret = out;
+	return IBID_OK;
+}
+
+void show_openapi(struct request *request)
+{
+	/* The house outlives its guests. */
+	answer_json(&request->answer, 200, request->house->openapi.data);
+}
