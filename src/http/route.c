@@ -9,12 +9,13 @@ static const struct route own[] = {
      .summary = "Can it take commands? Says what is not ready"},
     {"GET", "/problems/{problem}", run_problem, .open = true,
      .summary = "What a type of problem means"},
-    {"POST", "/v1/commands/{operation}", run_operation, .takes_body = true,
+    {"POST", "/v1/commands/{operation}", run_operation, .takes_body = true, .roles = ROLE_CLIENT,
      .summary = "Bring one command to its outcome"},
-    {"GET", "/v1/commands", list_commands, .summary = "List commands, the newest first"},
-    {"GET", "/v1/commands/{operation}/{key}", show_command,
+    {"GET", "/v1/commands", list_commands, .roles = ROLE_CLIENT | ROLE_OPERATOR,
+     .summary = "List commands, the newest first"},
+    {"GET", "/v1/commands/{operation}/{key}", show_command, .roles = ROLE_CLIENT | ROLE_OPERATOR,
      .summary = "Look a command up by its key"},
-    {"GET", "/v1/operations/{id}", show_operation,
+    {"GET", "/v1/operations/{id}", show_operation, .roles = ROLE_CLIENT | ROLE_OPERATOR,
      .summary = "State of a command, its result, and what is awaited"},
 };
 enum { OWN = sizeof own / sizeof *own };
@@ -74,6 +75,7 @@ enum ibid_code routes_make(const struct contracts *contracts, struct routes *ret
 		    .run = run_command,
 		    .contract = contract,
 		    .takes_body = true,
+		    .roles = ROLE_CLIENT,
 		    .summary = contract->fact,
 		};
 		code = route.method ? check_free(items, routes.count, &route, err)

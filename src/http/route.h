@@ -4,6 +4,7 @@
 #define HTTP_ROUTE_H
 
 #include "contract/contract.h"
+#include "store/store.h"
 
 struct request;
 
@@ -15,7 +16,8 @@ struct route {
 	void (*run)(struct request *);   /* gives the answer, now or later */
 	const struct contract *contract; /* of a command's own route; else NULL */
 	bool takes_body;
-	bool open; /* needs no principal */
+	bool open;      /* needs no principal */
+	unsigned roles; /* enum token_role: whoever has one of them may; of an open one: 0 */
 	const char *summary;
 };
 
