@@ -142,6 +142,8 @@ static void refuse(struct request *request)
 	answer_problem(&request->answer, &request->arena, PROBLEM_UNAUTHORIZED,
 	               "send a valid token: Authorization: Bearer ibid_...");
 	answer_header(&request->answer, "WWW-Authenticate", "Bearer");
+	/* Before the body is read that is so anyway. */
+	answer_header(&request->answer, "Connection", "close");
 }
 
 static void refuse_rate(struct request *request, int64_t rate, int64_t wait_us)

@@ -204,11 +204,18 @@ void connection_end(void *user, struct MHD_Connection *connection, void **ret_re
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-static enum MHD_Result add_size(void *user, enum MHD_ValueKind kind, const char *name,
+struct head {
+	size_t told;
+	bool odd_name; /* "Content-Length :" is one header to us and another to who stands before us */
+};
+
+static enum MHD_Result add_line(void *user, enum MHD_ValueKind kind, const char *name,
                                 const char *value)
 {
+	struct head *head = user;
 	(void)kind;
-	*(size_t *)user += strlen(name) + sizeof ": \r\n" - 1 + (value ? strlen(value) : 0);
+	head->told += strlen(name) + sizeof ": \r\n" - 1 + (value ? strlen(value) : 0);
+	head->odd_name |= !*name || name[strcspn(name, " \t")];
 	return MHD_YES;
 }
 
@@ -218,10 +225,10 @@ static bool head_is_whole(struct request *request, const char *version)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 	    request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-	size_t told = strlen(request->method) + strlen(request->uri) + strlen(version) +
-	              sizeof "  \r\n\r\n" - 1;
-	MHD_get_connection_values(request->connection, MHD_HEADER_KIND, add_size, &told);
-	if (!info || info->header_size <= told)
+	struct head head = {.told = strlen(request->method) + strlen(request->uri) + strlen(version) +
+	                            sizeof "  \r\n\r\n" - 1};
+	MHD_get_connection_values(request->connection, MHD_HEADER_KIND, add_line, &head);
+	if (!head.odd_name && (!info || info->header_size <= head.told))
 		return true;
 	answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
 	               "the headers hold a NUL, a folded line or needless blanks");
