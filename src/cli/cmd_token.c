@@ -118,6 +118,23 @@ static int read_row(const struct args *args, struct arena *arena, struct token_r
 	return CLI_OK;
 }
 
+/* False, after telling: it was made, and nobody has seen it. */
+static bool show_made(const struct args *args, struct arena *arena, const struct token_row *row,
+                      const char *text)
+{
+	bool shown = true;
+	if (args_has(args, OPT_JSON))
+		shown = print_json(arena, row, 1, text);
+	else
+		print_made(arena, row, text);
+	shown = shown && out_flush();
+	if (shown)
+		say("keep the token now: it is not kept here, and not shown again");
+	else
+		say("the token could not be shown: revoke %s and make another", row->token.id);
+	return shown;
+}
+
 int cmd_token_create(const struct args *args)
 {
 	struct arena arena = {0};
@@ -136,12 +153,8 @@ int cmd_token_create(const struct args *args)
 		code = store->ops->put_token(store, &row, &err);
 	if (code)
 		exit = say_err(&err);
-	else if (!args_has(args, OPT_JSON))
-		print_made(&arena, &row, text);
-	else if (!print_json(&arena, &row, 1, text))
+	else if (!show_made(args, &arena, &row, text))
 		exit = CLI_ERROR;
-	if (!exit)
-		say("keep the token now: it is not kept here, and not shown again");
 	store_close(store);
 	arena_release(&arena);
 	return exit;

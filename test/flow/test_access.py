@@ -110,6 +110,11 @@ class Access:
         _, said = self.ibid("token", "revoke", made["token"], code=2)
         self.assertNotIn(made["token"][22:], said)
         self.assertEqual(self.listed()[0]["state"], "valid")
+        with open("/dev/full", "w", encoding="ascii") as full:  # made, but nobody saw it
+            lost = subprocess.run([BIN, "token", "create", "--tenant", "t", "--client", "lost", "--store", self.url],
+                                  stdout=full, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S)
+        self.assertEqual(lost.returncode, 1, lost.stderr)
+        self.assertIn("revoke " + self.listed()[0]["id"], lost.stderr)
 
     # ---- Who it is ------------------------------------------------------------------------------
 
