@@ -419,6 +419,22 @@ class AccessPostgres(Access, Postgres, unittest.TestCase):
             self.assertEqual(waiting.result(LIMIT_S).status, 201)
         self.assertEqual(self.counts(), (2, 2, 2))
 
+    def test_requests_that_wait_for_one_token_share_its_rate(self):
+        server = Server(self, NOT_OPEN, "http.limits.rate=1", "http.threads=4")
+        token = self.token()
+        with contextlib.closing(psycopg2.connect(self.url)) as db, concurrent.futures.ThreadPoolExecutor(12) as pool:
+            db.cursor().execute("lock table ibid.token in access exclusive mode")
+            waiting = [pool.submit(self.send, server, token, "k-%d" % n) for n in range(12)]
+            self.await_blocked(4)
+            began = time.monotonic()
+            db.rollback()
+            statuses = [answer.result(LIMIT_S).status for answer in waiting]
+            lasted = time.monotonic() - began
+        self.assertLessEqual(set(statuses), {201, 429})
+        self.assertGreaterEqual(statuses.count(201), 1)
+        self.assertLessEqual(statuses.count(201), 1 + lasted)
+        self.assertEqual(self.counts()[0], statuses.count(201))
+
 
 if __name__ == "__main__":
     unittest.main()
