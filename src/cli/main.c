@@ -146,14 +146,55 @@ const struct cli_command cli_commands[] = {
         .details =
             "Takes commands at the routes that contracts declare and at /v1/commands/OPERATION,\n"
             "with an Idempotency-Key. Settings come from the command line, the environment or the\n"
-            "file, in this order. Without tokens it answers on loopback only, for the tenant that\n"
-            "http.open.tenant names. SIGTERM finishes what has begun and ends it; SIGHUP reads "
-            "the\n"
-            "contracts again, and a bad one leaves the old ones in force. Logs go to the standard\n"
-            "error, one JSON object a line.",
+            "file, in this order. Who sends a request is known by its token (`ibid token "
+            "create`);\n"
+            "without one, on loopback only, it is of the tenant that http.open.tenant names.\n"
+            "SIGTERM finishes what has begun and ends it; SIGHUP reads the contracts again, and a\n"
+            "bad one leaves the old ones in force. Logs go to the standard error, one JSON object\n"
+            "a line.",
         .examples = "  $ ibid serve --config ibid.yaml\n"
                     "  $ ibid serve --store sqlite:pay.db --contracts examples/payments \\\n"
                     "      http.listen=127.0.0.1:8080 http.open.tenant=demo\n",
+    },
+    {
+        .name = "token create",
+        .run = cmd_token_create,
+        .takes = STORE | TENANT | BIT(OPT_CLIENT) | BIT(OPT_ROLES) | BIT(OPT_EXPIRES) |
+                 BIT(OPT_BY) | JSON,
+        .needs = STORE | TENANT | BIT(OPT_CLIENT),
+        .operands = "",
+        .summary = "make a token for a client of the server",
+        .details =
+            "Prints the token, once: only the SHA-256 of its secret is kept. Its tenant and its\n"
+            "client, never the token, say whose a command is, so that a client may have several\n"
+            "and replace one without its retries becoming new commands. `client` sends commands\n"
+            "and looks at its own, `operator` looks at all of the tenant.",
+        .examples = "  $ ibid token create --store sqlite:pay.db --tenant acme --client web "
+                    "--expires 90d\n"
+                    "  $ ibid token create --store sqlite:pay.db --tenant acme --client ops \\\n"
+                    "      --roles operator --json | jq -r .token\n",
+        .meanings = {[OPT_CLIENT] = "the client that requests with it come from"},
+    },
+    {
+        .name = "token list",
+        .run = cmd_token_list,
+        .takes = STORE | TENANT | BIT(OPT_LIMIT) | BIT(OPT_AFTER) | JSON,
+        .needs = STORE,
+        .operands = "",
+        .summary = "list tokens, the newest first",
+        .details = "Prints a table, or with --json one object per line. Neither has a secret.",
+        .examples = "  $ ibid token list --store sqlite:pay.db --tenant acme\n",
+    },
+    {
+        .name = "token revoke",
+        .run = cmd_token_revoke,
+        .takes = STORE | BIT(OPT_BY) | JSON,
+        .needs = STORE,
+        .operands = "ID",
+        .operand_max = 1,
+        .summary = "make a token invalid, for good",
+        .details = "Servers notice within five seconds. Safe to run again.",
+        .examples = "  $ ibid token revoke --store sqlite:pay.db 9f86d081884c7d65\n",
     },
     {
         .name = "command show",

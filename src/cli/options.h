@@ -48,6 +48,9 @@
 	X(RESOURCE_ID, "resource-id", "ID", NULL, "likewise")                                          \
 	X(REASON, "reason", "TEXT", NULL, "why; kept in the record")                                   \
 	X(BY, "by", "NAME", NULL, "who has it done (the operating-system user)")                       \
+	X(ROLES, "roles", "ROLES", NULL,                                                               \
+	  "client, operator, approver, admin, joined by commas (client)")                              \
+	X(EXPIRES, "expires", "D", NULL, "how long it is valid: 12h, 90d (for ever)")                  \
 	X(LIST, "list", NULL, NULL, "list the records of erasures, the newest first")                  \
 	X(DRY_RUN, "dry-run", NULL, NULL, "only tell what would be done")                              \
 	X(BATCH, "batch", "N", NULL, "rows in one transaction, 1 to 100000 (1000)")                    \

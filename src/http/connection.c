@@ -4,6 +4,9 @@
  * Everything here but request_answered runs on libmicrohttpd's thread, which must never wait. */
 #include "http/connection.h"
 
+#include "http/access.h"
+
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -170,6 +173,8 @@ static void log_request(const struct request *request, enum MHD_RequestTerminati
 	    {"command_id", log_text(request->command_id)},
 	    {"tenant", log_text(request->principal.tenant)},
 	    {"client", log_text(request->principal.client)},
+	    {"token",
+	     log_text(request->principal.tenant && *request->token.id ? request->token.id : NULL)},
 	    {"took_us", log_int(env_steady_us(server->env) - request->began_us)},
 	    {"end", log_text(code == MHD_REQUEST_TERMINATED_COMPLETED_OK ? "sent" : "broken off")});
 }
@@ -199,11 +204,18 @@ void connection_end(void *user, struct MHD_Connection *connection, void **ret_re
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-static enum MHD_Result add_size(void *user, enum MHD_ValueKind kind, const char *name,
+struct head {
+	size_t told;
+	bool odd_name; /* "Content-Length :" is one header to us and another to who stands before us */
+};
+
+static enum MHD_Result add_line(void *user, enum MHD_ValueKind kind, const char *name,
                                 const char *value)
 {
+	struct head *head = user;
 	(void)kind;
-	*(size_t *)user += strlen(name) + sizeof ": \r\n" - 1 + (value ? strlen(value) : 0);
+	head->told += strlen(name) + sizeof ": \r\n" - 1 + (value ? strlen(value) : 0);
+	head->odd_name |= !*name || name[strcspn(name, " \t")];
 	return MHD_YES;
 }
 
@@ -213,10 +225,10 @@ static bool head_is_whole(struct request *request, const char *version)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 	    request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-	size_t told = strlen(request->method) + strlen(request->uri) + strlen(version) +
-	              sizeof "  \r\n\r\n" - 1;
-	MHD_get_connection_values(request->connection, MHD_HEADER_KIND, add_size, &told);
-	if (!info || info->header_size <= told)
+	struct head head = {.told = strlen(request->method) + strlen(request->uri) + strlen(version) +
+	                            sizeof "  \r\n\r\n" - 1};
+	MHD_get_connection_values(request->connection, MHD_HEADER_KIND, add_line, &head);
+	if (!head.odd_name && (!info || info->header_size <= head.told))
 		return true;
 	answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
 	               "the headers hold a NUL, a folded line or needless blanks");
@@ -268,23 +280,8 @@ static bool find_route(struct request *request)
 
 static bool find_principal(struct request *request)
 {
-	const struct settings *settings = request->server->settings;
-	bool many;
-	if (request->route->open)
-		return true;
-	if (!request->server->on_loopback || !settings->open_tenant) {
-		answer_problem(&request->answer, &request->arena, PROBLEM_UNAUTHORIZED,
-		               "the server is not open: it has no http.open.tenant");
-		answer_header(&request->answer, "WWW-Authenticate", "Bearer");
-		return false;
-	}
-	const char *actor = request_header(request, "Ibid-Actor", &many);
-	request->principal = (struct principal){
-	    .tenant = settings->open_tenant,
-	    .client = settings->open_client,
-	    .actor = actor ? actor : settings->open_client,
-	};
-	return true;
+	access_check(request);
+	return !request->answer.status;
 }
 
 static bool body_fits(struct request *request)
@@ -348,6 +345,29 @@ static enum MHD_Result send_answer(struct request *request)
 	return sent;
 }
 
+/* The request is whole. Whether a token is valid that was not seen of late is asked first; the
+ * request goes on when that is known. */
+static void advance(struct request *request)
+{
+	switch (request->step++) {
+	case STEP_WHOLE:
+		expect_by(request, 0);
+		if (request->too_large)
+			answer_problem(&request->answer, &request->arena, PROBLEM_TOO_LARGE,
+			               "the body has more than %zu bytes", request->body.cap);
+		else if (!request->admitted)
+			access_ask(request);
+		break;
+	case STEP_RUN:
+		assert(request->admitted);
+		request->route->run(request);
+		break;
+	case STEP_OVER:
+		answer_problem(&request->answer, &request->arena, PROBLEM_INTERNAL, "there is no answer");
+		break;
+	}
+}
+
 enum MHD_Result connection_handle(void *user, struct MHD_Connection *connection, const char *url,
                                   const char *method, const char *version, const char *upload,
                                   size_t *upload_size, void **ret_request)
@@ -365,15 +385,8 @@ enum MHD_Result connection_handle(void *user, struct MHD_Connection *connection,
 		*upload_size = 0;
 		return MHD_YES;
 	}
-	if (!request->suspended && !request->answer.status) {
-		expect_by(request, 0);
-		if (request->too_large)
-			answer_problem(&request->answer, &request->arena, PROBLEM_TOO_LARGE,
-			               "the body has more than %zu bytes", request->body.cap);
-		else
-			request->route->run(request);
-		if (request->suspended)
-			return MHD_YES;
-	}
-	return send_answer(request);
+	request->suspended = false; /* nobody is called for one that is */
+	while (!request->suspended && !request->answer.status)
+		advance(request);
+	return request->suspended ? MHD_YES : send_answer(request);
 }

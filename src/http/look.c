@@ -89,12 +89,23 @@ static struct store *store_of(const struct request *request)
 	return request->house->ibid->ledger->store;
 }
 
-/* What is another tenant's is as if it were not there. */
+/* Operators look at all of the tenant, others at what their client sent. */
+static bool sees_all(const struct request *request)
+{
+	return request->principal.roles & ROLE_OPERATOR;
+}
+
+static bool may_see(const struct request *request, const char *client)
+{
+	return sees_all(request) || (client && strcmp(client, request->principal.client) == 0);
+}
+
+/* What is another tenant's, or not to be seen, is as if it were not there. */
 static void answer_command(struct request *request, enum ibid_code code,
                            const struct command_row *row, const struct ibid_err *err)
 {
 	struct str out = STR_INIT(DOCUMENT_BYTES_MAX);
-	if (code == IBID_NOT_FOUND) {
+	if (code == IBID_NOT_FOUND || (!code && !may_see(request, row->client))) {
 		answer_problem(&request->answer, &request->arena, PROBLEM_NOT_FOUND,
 		               "there is no such command");
 	} else if (code) {
@@ -133,16 +144,18 @@ static void look_up_command(void *user)
 	struct store *store = store_of(request);
 	bool bad = false;
 	const char *resource = request_query(request, "resource", &bad);
+	const char *client = request_query(request, "client", &bad);
 	struct sender sender = {.tenant = request->principal.tenant,
-	                        .client = request->principal.client,
+	                        .client = client && *client ? client : request->principal.client,
 	                        .actor = request->principal.actor,
 	                        .resource = resource ? resource : ""};
 	struct identity identity = {
 	    .tenant = sender.tenant, .operation = request->contract->name, .key = request->params[1]};
 	struct command_row row;
 	struct ibid_err err = {0};
-	enum ibid_code code = scope_of(&request->arena, request->contract, &sender, &identity.scope,
-	                               &err);
+	enum ibid_code code = bad ? err_set(&err, IBID_INVALID, "the query can't be decoded")
+	                          : scope_of(&request->arena, request->contract, &sender,
+	                                     &identity.scope, &err);
 	if (!code)
 		code = store->ops->get_command(store, &request->arena, identity.tenant, NULL, &identity,
 		                               &row, &err);
@@ -174,6 +187,8 @@ static bool read_filter(struct request *request, struct command_filter *ret, str
 	ret->tenant = request->principal.tenant;
 	ret->operation = request_query(request, "operation", &bad);
 	ret->key = request_query(request, "key", &bad);
+	ret->client = sees_all(request) ? request_query(request, "client", &bad)
+	                                : request->principal.client;
 	ret->limit = limit ? strtoul(limit, &end, 10) : PAGE_DEFAULT;
 	ret->state = -1;
 	for (int i = 0; state && i < COMMAND_STATE_COUNT; i++)

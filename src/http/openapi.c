@@ -110,6 +110,7 @@ static void tell_common(struct tells *tells, const struct route *route)
 	if (route->open)
 		return;
 	tell_problem(tells, PROBLEM_UNAUTHORIZED);
+	tell_problem(tells, PROBLEM_FORBIDDEN);
 	tell_problem(tells, PROBLEM_RATE);
 	tell_problem(tells, PROBLEM_INTERNAL);
 }

@@ -31,6 +31,7 @@ struct server {
 	struct env *env;
 	struct MHD_Daemon *daemon;
 	bool on_loopback;
+	struct access *access; /* the tokens that were seen */
 	pthread_mutex_t lock;
 	struct house *house;   /* the present one */
 	struct house *retired; /* those before it that still have guests */
@@ -43,7 +44,11 @@ struct server {
 /* Who asks, as the server knows it. */
 struct principal {
 	const char *tenant, *client, *actor;
+	unsigned roles; /* enum token_role */
 };
+
+/* What is done next with a request that is whole. */
+enum step { STEP_WHOLE, STEP_RUN, STEP_OVER };
 
 struct request {
 	struct server *server;
@@ -56,9 +61,12 @@ struct request {
 	const char *method, *path, *query;
 	const struct route *route;
 	const char *params[ROUTE_PARAMS_MAX];
+	struct token token; /* as it was sent; no id: none */
 	struct principal principal;
+	bool admitted; /* the principal is who it says, and may do this */
 	struct str body;
 	bool reading, too_large, suspended;
+	enum step step;
 	struct answer answer;
 
 	/* What is looked for or sent, for whoever answers later. */

@@ -11,6 +11,7 @@
 static const struct route_query list_queries[] = {
     {"operation", "{\"type\":\"string\"}", "only those of this operation"},
     {"key", "{\"type\":\"string\"}", "only those with this key"},
+    {"client", "{\"type\":\"string\"}", "only those of this client; for operators"},
     {"state", "{\"type\":\"string\"}", "only those in this state, such as COMPLETED"},
     {"limit", "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"default\":50}",
      "how many at most"},
@@ -19,6 +20,7 @@ static const struct route_query list_queries[] = {
 };
 static const struct route_query command_queries[] = {
     {"resource", "{\"type\":\"string\"}", "where the scope of the contract has it"},
+    {"client", "{\"type\":\"string\"}", "whose it is; for operators"},
     {0},
 };
 
@@ -33,14 +35,15 @@ static const struct route own[] = {
     {"GET", "/problems/{problem}", run_problem, .open = true,
      .summary = "What a type of problem means", .id = "ibid.problem",
      .document = SCHEMA("ProblemType"), .problems = BIT(PROBLEM_NOT_FOUND)},
-    {"POST", "/v1/commands/{operation}", run_operation, .takes_body = true,
+    {"POST", "/v1/commands/{operation}", run_operation, .takes_body = true, .roles = ROLE_CLIENT,
      .summary = "Bring one command to its outcome", .id = "ibid.submit"},
-    {"GET", "/v1/commands", list_commands, .summary = "List commands, the newest first",
-     .id = "ibid.list", .document = SCHEMA("Commands"), .queries = list_queries},
-    {"GET", "/v1/commands/{operation}/{key}", show_command,
+    {"GET", "/v1/commands", list_commands, .roles = ROLE_CLIENT | ROLE_OPERATOR,
+     .summary = "List commands, the newest first", .id = "ibid.list",
+     .document = SCHEMA("Commands"), .queries = list_queries},
+    {"GET", "/v1/commands/{operation}/{key}", show_command, .roles = ROLE_CLIENT | ROLE_OPERATOR,
      .summary = "Look a command up by its key", .id = "ibid.command", .document = SCHEMA("Command"),
      .queries = command_queries, .problems = BIT(PROBLEM_NOT_FOUND), .waits = true},
-    {"GET", "/v1/operations/{id}", show_operation,
+    {"GET", "/v1/operations/{id}", show_operation, .roles = ROLE_CLIENT | ROLE_OPERATOR,
      .summary = "State of a command, its result, and what is awaited", .id = "ibid.operation",
      .document = SCHEMA("Command"), .problems = BIT(PROBLEM_NOT_FOUND), .waits = true},
 };
@@ -101,6 +104,7 @@ enum ibid_code routes_make(const struct contracts *contracts, struct routes *ret
 		    .run = run_command,
 		    .contract = contract,
 		    .takes_body = true,
+		    .roles = ROLE_CLIENT,
 		    .summary = contract->fact,
 		};
 		code = route.method ? check_free(items, routes.count, &route, err)

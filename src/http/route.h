@@ -4,6 +4,7 @@
 #define HTTP_ROUTE_H
 
 #include "contract/contract.h"
+#include "store/store.h"
 
 struct request;
 
@@ -21,6 +22,7 @@ struct route {
 	const struct contract *contract; /* of a command's own route; else NULL */
 	bool takes_body;
 	bool open;         /* needs no principal */
+	unsigned roles;    /* enum token_role: whoever has one of them may; of an open one: 0 */
 	bool waits;        /* what it shows may have no outcome yet: Retry-After */
 	unsigned problems; /* bits of enum problem_kind, besides those of every route */
 	const char *summary;

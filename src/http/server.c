@@ -6,6 +6,7 @@
  * that called server_run waits for signals. */
 #include "http/server.h"
 
+#include "http/access.h"
 #include "http/connection.h"
 #include "http/openapi.h"
 
@@ -176,9 +177,10 @@ static enum ibid_code start_daemon(struct server *server, struct arena *arena, c
 	if (code)
 		return code;
 	server->on_loopback = is_loopback(to);
-	if (!server->on_loopback)
+	if (!server->on_loopback && settings->open_tenant)
 		return err_set(err, IBID_INVALID,
-		               "http.listen is `%s`: without tokens the server answers on loopback only",
+		               "http.listen is `%s`: with http.open.tenant, which needs no token, the "
+		               "server answers on loopback only",
 		               settings->listen);
 	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
 	                 (to->sa_family == AF_INET6 ? MHD_USE_IPv6 : 0) |
@@ -349,11 +351,14 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 	signal(SIGPIPE, SIG_IGN);
 	pthread_mutex_init(&server.lock, NULL);
 	atomic_store(&server.reachable, true);
-	enum ibid_code code = house_open(&server, &server.house, err);
+	enum ibid_code code = access_new(server.env, settings->rate, &server.access, err);
+	if (!code)
+		code = house_open(&server, &server.house, err);
 	if (!code)
 		code = start_daemon(&server, &arena, address, err);
 	if (code) {
 		house_close(server.house);
+		access_free(server.access);
 		arena_release(&arena);
 		return code;
 	}
@@ -374,6 +379,7 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 	MHD_stop_daemon(server.daemon);
 	close_retired(&server);
 	house_close(server.house);
+	access_free(server.access);
 	pthread_mutex_destroy(&server.lock);
 	arena_release(&arena);
 	return IBID_OK;

@@ -32,7 +32,7 @@ static const struct setting table[] = {
     {"http.tls.certificate", TEXT, AT(certificate), NULL, 0, 0, "PEM file; with http.tls.key"},
     {"http.tls.key", TEXT, AT(private_key), NULL, 0, 0, "PEM file of the certificate's key"},
     {"http.open.tenant", TEXT, AT(open_tenant), NULL, 0, 0,
-     "on loopback, whose are requests without a token"},
+     "whose are requests without a token; on loopback only"},
     {"http.open.client", TEXT, AT(open_client), "local", 0, 0, "likewise: which client they are"},
     {"http.threads", NUMBER, AT(threads), "4", 1, 256, "threads that run commands"},
     {"http.connections", NUMBER, AT(connections), "0", 0, 1000,
@@ -50,6 +50,8 @@ static const struct setting table[] = {
      "how long a connection may be idle"},
     {"http.limits.queue", NUMBER, AT(queue), "4096", 2, 1000000,
      "commands on their way at once; one tenant has half of that"},
+    {"http.limits.rate", NUMBER, AT(rate), "0", 0, 1000000,
+     "requests a second, and at once, of one token; 0: any number"},
     {"http.drain", DURATION, AT(drain_us), "30s", 1, 3600000000,
      "how long to finish requests after SIGTERM"},
 };

@@ -652,6 +652,43 @@ static enum ibid_code fault_list_references(struct store *store, struct arena *a
 	FAULTY_LIST(struct reference_row, list_references, arena, filter);
 }
 
+static enum ibid_code fault_put_token(struct store *store, const struct token_row *row,
+                                      struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->put_token(fault->inner, row, err));
+	return code;
+}
+
+static enum ibid_code fault_get_token(struct store *store, struct arena *arena, const char *id,
+                                      struct token_row *ret, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	struct token_row row = {.tenant = NULL};
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->get_token(fault->inner, arena, id, &row, err));
+	if (!code)
+		*ret = row;
+	return code;
+}
+
+static enum ibid_code fault_list_tokens(struct store *store, struct arena *arena,
+                                        const struct token_filter *filter, struct token_row **ret,
+                                        size_t *ret_count, struct ibid_err *err)
+{
+	FAULTY_LIST(struct token_row, list_tokens, arena, filter);
+}
+
+static enum ibid_code fault_revoke_token(struct store *store, const char *id, const char *by,
+                                         int64_t at_us, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->revoke_token(fault->inner, id, by, at_us, err));
+	return code;
+}
+
 static enum ibid_code fault_doctor(struct store *store, finding_fn *fn, void *user,
                                    struct ibid_err *err)
 {
@@ -747,6 +784,10 @@ static const struct store_ops fault_ops = {
     .get_exception = fault_get_exception,
     .list_exceptions = fault_list_exceptions,
     .list_references = fault_list_references,
+    .put_token = fault_put_token,
+    .get_token = fault_get_token,
+    .list_tokens = fault_list_tokens,
+    .revoke_token = fault_revoke_token,
     .doctor = fault_doctor,
 };
 

@@ -20,6 +20,7 @@
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/log.h"
+#include "base/token.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -216,6 +217,38 @@ struct retention_cursor {
 struct retention_count {
 	int64_t tombstones; /* commands that lost body, payload and text */
 	int64_t commands, answers, payloads, evidence, duplicates, audit, events;
+};
+
+/* What a token allows: X(symbol, name). */
+#define TOKEN_ROLES(X)                                                                             \
+	X(CLIENT, "client")     /* send commands, and look at its own client's */                      \
+	X(OPERATOR, "operator") /* look at all of the tenant's */                                      \
+	X(APPROVER, "approver") /* decide what waits for a person */                                   \
+	X(ADMIN, "admin")       /* set up */
+enum token_role_place {
+#define TOKEN_ROLE_PLACE(symbol, name) ROLE_PLACE_##symbol,
+	TOKEN_ROLES(TOKEN_ROLE_PLACE)
+#undef TOKEN_ROLE_PLACE
+};
+enum token_role {
+#define TOKEN_ROLE_BIT(symbol, name) ROLE_##symbol = 1 << ROLE_PLACE_##symbol,
+	TOKEN_ROLES(TOKEN_ROLE_BIT)
+#undef TOKEN_ROLE_BIT
+};
+
+/* As the stores keep them: names joined by commas, each of them known and at least one. */
+const char *token_roles_write(struct arena *arena, unsigned roles);
+bool token_roles_read(const char *text, unsigned *ret);
+
+/* A bearer token of the server. */
+struct token_row {
+	struct token token;
+	const char *tenant, *client; /* whose it is: what enters the scope of keys */
+	unsigned roles;
+	const char *created_by;
+	int64_t created_us, expires_us; /* expires 0: never */
+	int64_t revoked_us;             /* out: 0: it is not */
+	const char *revoked_by;         /* out: NULL: it is not */
 };
 
 /* What an erasure removes: X(name, meaning). */
@@ -446,6 +479,7 @@ struct command_filter {
 	const char *tenant;       /* NULL: all */
 	const char *operation;    /* NULL: all */
 	const char *key;          /* NULL: all */
+	const char *client;       /* who sent it first; NULL: all */
 	int state;                /* enum command_state; -1: all */
 	const struct uuid *after; /* keyset page: rows older than this id; NULL: from the newest */
 	size_t limit;
@@ -459,6 +493,12 @@ struct exception_filter {
 	const char *subject_type; /* with its id, the work on one subject */
 	const char *subject_id;
 	const struct uuid *after; /* keyset page: items older than this id; NULL: from the newest */
+	size_t limit;
+};
+
+struct token_filter {
+	const char *tenant; /* NULL: all */
+	const char *after;  /* keyset page: tokens older than the one of this id; NULL: the newest */
 	size_t limit;
 };
 
@@ -764,6 +804,25 @@ struct store_ops {
 	enum ibid_code (*list_erasures)(struct store *, struct arena *, const char *tenant,
 	                                size_t limit, struct erasure_row **ret, size_t *ret_count,
 	                                struct ibid_err *);
+
+	/* ---- Tokens: each is one transaction of its own ---------------------------------------------
+	 */
+
+	/* Keep a new token. IBID_RETRY: its id is taken, and nothing was kept. */
+	enum ibid_code (*put_token)(struct store *, const struct token_row *, struct ibid_err *);
+
+	/* Whoever's it is, also when it is revoked or expired. IBID_NOT_FOUND. */
+	enum ibid_code (*get_token)(struct store *, struct arena *, const char *id,
+	                            struct token_row *ret, struct ibid_err *);
+
+	/* Newest first. An `after` that is no token's gives nothing. */
+	enum ibid_code (*list_tokens)(struct store *, struct arena *, const struct token_filter *,
+	                              struct token_row **ret, size_t *ret_count, struct ibid_err *);
+
+	/* From now on, for good. One that is revoked already stays as it is: that is success.
+	 * IBID_NOT_FOUND. */
+	enum ibid_code (*revoke_token)(struct store *, const char *id, const char *by, int64_t at_us,
+	                               struct ibid_err *);
 
 	/* Tell what is unsafe about this database and how it is set up. */
 	enum ibid_code (*doctor)(struct store *, finding_fn *, void *user, struct ibid_err *);

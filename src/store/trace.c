@@ -452,6 +452,35 @@ static enum ibid_code trace_list_references(struct store *store, struct arena *a
 	return TRACED(trace, list_references, trace->inner, arena, filter, ret, ret_count, err);
 }
 
+static enum ibid_code trace_put_token(struct store *store, const struct token_row *row,
+                                      struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, put_token, trace->inner, row, err);
+}
+
+static enum ibid_code trace_get_token(struct store *store, struct arena *arena, const char *id,
+                                      struct token_row *ret, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, get_token, trace->inner, arena, id, ret, err);
+}
+
+static enum ibid_code trace_list_tokens(struct store *store, struct arena *arena,
+                                        const struct token_filter *filter, struct token_row **ret,
+                                        size_t *ret_count, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, list_tokens, trace->inner, arena, filter, ret, ret_count, err);
+}
+
+static enum ibid_code trace_revoke_token(struct store *store, const char *id, const char *by,
+                                         int64_t at_us, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, revoke_token, trace->inner, id, by, at_us, err);
+}
+
 static enum ibid_code trace_doctor(struct store *store, finding_fn *fn, void *user,
                                    struct ibid_err *err)
 {
@@ -526,6 +555,10 @@ static const struct store_ops trace_ops = {
     .get_exception = trace_get_exception,
     .list_exceptions = trace_list_exceptions,
     .list_references = trace_list_references,
+    .put_token = trace_put_token,
+    .get_token = trace_get_token,
+    .list_tokens = trace_list_tokens,
+    .revoke_token = trace_revoke_token,
     .doctor = trace_doctor,
 };
 

@@ -2290,7 +2290,7 @@ static void command_is_found_by_id_and_by_identity_within_its_tenant(void **stat
 }
 
 /* Commands 1 to `n`, keys "k-1" to "k-n"; each third one belongs to tenant "other", each second one
- * is FAILED. */
+ * is FAILED, each fifth one is from client "app". */
 static void fill(struct bed *bed, unsigned n)
 {
 	for (unsigned i = 1; i <= n; i++) {
@@ -2301,6 +2301,8 @@ static void fill(struct bed *bed, unsigned n)
 		struct claim got;
 		if (i % 3 == 0)
 			row.identity.tenant = context.tenant = "other";
+		if (i % 5 == 0)
+			row.client = "app";
 		check(bed,
 		      bed->ops->claim(bed->store, &bed->arena, &row.identity, &context, &got, &bed->err));
 		complete_row(bed, &got.tx, &row, NULL);
@@ -2332,7 +2334,7 @@ static void commands_are_listed_newest_first_page_by_page(void **state)
 	assert_int_equal(expected, 0);
 }
 
-static void commands_are_listed_by_tenant_operation_key_and_state(void **state)
+static void commands_are_listed_by_tenant_operation_key_client_and_state(void **state)
 {
 	struct bed *bed = bed_of(state);
 	struct command_row *got;
@@ -2356,6 +2358,13 @@ static void commands_are_listed_by_tenant_operation_key_and_state(void **state)
 	assert_int_equal(list(bed, &operation, &got), 10);
 	operation.operation = "other";
 	assert_int_equal(list(bed, &operation, &got), 0);
+	struct command_filter client = {.client = "app", .state = -1, .limit = 100};
+	assert_int_equal(list(bed, &client, &got), 2);
+	assert_text(got[0].client, "app");
+	client.tenant = "acme";
+	assert_int_equal(list(bed, &client, &got), 2);
+	client.tenant = "other";
+	assert_int_equal(list(bed, &client, &got), 0);
 	struct command_filter none = {.state = -1, .limit = 0};
 	assert_int_equal(list(bed, &none, &got), 0);
 }
@@ -2986,6 +2995,125 @@ static void connection_without_a_transaction_is_not_adopted(void **state)
 	backend->disconnect(own);
 }
 
+/* ---- Tokens --------------------------------------------------------------------------------- */
+
+static struct token_row token_of(unsigned n, const char *tenant)
+{
+	struct token_row row = {
+	    .tenant = tenant,
+	    .client = "web ü",
+	    .roles = ROLE_CLIENT | ROLE_ADMIN,
+	    .created_by = "ann",
+	    .created_us = now_us + n,
+	    .expires_us = now_us + 4000000,
+	};
+	snprintf(row.token.id, sizeof row.token.id, "%016x", 99 - n); /* ids tell nothing about age */
+	row.token.digest = sha256(row.token.id, TOKEN_ID_SIZE - 1);
+	return row;
+}
+
+static void put_token(struct bed *bed, const struct token_row *row)
+{
+	check(bed, bed->ops->put_token(bed->store, row, &bed->err));
+}
+
+static struct token_row get_token(struct bed *bed, const char *id)
+{
+	struct token_row row;
+	check(bed, bed->ops->get_token(bed->store, &bed->arena, id, &row, &bed->err));
+	return row;
+}
+
+static void assert_token(const struct token_row *got, const struct token_row *expected)
+{
+	assert_text(got->token.id, expected->token.id);
+	assert_memory_equal(&got->token.digest, &expected->token.digest, sizeof got->token.digest);
+	assert_text(got->tenant, expected->tenant);
+	assert_text(got->client, expected->client);
+	assert_int_equal(got->roles, expected->roles);
+	assert_text(got->created_by, expected->created_by);
+	assert_true(got->created_us == expected->created_us);
+	assert_true(got->expires_us == expected->expires_us);
+	assert_true(got->revoked_us == expected->revoked_us);
+	assert_text(got->revoked_by, expected->revoked_by);
+}
+
+static void token_comes_back_whole_and_its_id_is_taken(void **state) /* K05 */
+{
+	struct bed *bed = bed_of(state);
+	struct token_row row = token_of(1, "acme"), bare = token_of(2, "other"), got;
+	bare.roles = ROLE_OPERATOR;
+	bare.expires_us = 0;
+	put_token(bed, &row);
+	put_token(bed, &bare);
+	got = get_token(bed, row.token.id);
+	assert_token(&got, &row);
+	got = get_token(bed, bare.token.id);
+	assert_token(&got, &bare);
+	struct token_row taken = bare;
+	memcpy(taken.token.id, row.token.id, sizeof taken.token.id);
+	assert_int_equal(bed->ops->put_token(bed->store, &taken, &bed->err), IBID_RETRY);
+	got = get_token(bed, row.token.id);
+	assert_token(&got, &row);
+	assert_int_equal(bed->ops->get_token(bed->store, &bed->arena, "", &got, &bed->err),
+	                 IBID_NOT_FOUND);
+}
+
+static void token_is_revoked_once_and_for_good(void **state) /* K05 */
+{
+	struct bed *bed = bed_of(state);
+	struct token_row row = token_of(1, "acme"), other = token_of(2, "acme"), got;
+	const char *id = row.token.id;
+	put_token(bed, &row);
+	put_token(bed, &other);
+	row.revoked_us = now_us + 7;
+	row.revoked_by = "ben";
+	check(bed, bed->ops->revoke_token(bed->store, id, "ben", now_us + 7, &bed->err));
+	check(bed, bed->ops->revoke_token(bed->store, id, "eve", now_us + 8, &bed->err));
+	got = get_token(bed, id);
+	assert_token(&got, &row);
+	got = get_token(bed, other.token.id);
+	assert_token(&got, &other);
+	assert_int_equal(
+	    bed->ops->revoke_token(bed->store, "0000000000000000", "ben", now_us, &bed->err),
+	    IBID_NOT_FOUND);
+}
+
+static size_t list_tokens(struct bed *bed, struct token_filter filter, struct token_row **ret)
+{
+	size_t listed = 0;
+	check(bed, bed->ops->list_tokens(bed->store, &bed->arena, &filter, ret, &listed, &bed->err));
+	return listed;
+}
+
+static void tokens_are_listed_newest_first_page_by_page(void **state) /* K05 */
+{
+	struct bed *bed = bed_of(state);
+	struct token_row rows[5], *listed = NULL;
+	for (unsigned n = 0; n < 5; n++) {
+		rows[n] = token_of(n, n == 2 ? "other" : "acme");
+		rows[n].created_us = now_us + n / 2; /* two of them at one instant */
+		put_token(bed, &rows[n]);
+	}
+	static const unsigned order[] = {4, 2, 3, 0, 1};
+	assert_int_equal(list_tokens(bed, (struct token_filter){.limit = 9}, &listed), 5);
+	for (size_t i = 0; i < 5; i++)
+		assert_token(&listed[i], &rows[order[i]]);
+	const char *after = NULL;
+	for (size_t i = 0; i < 5; i++) {
+		struct token_filter page = {.after = after, .limit = 1};
+		assert_int_equal(list_tokens(bed, page, &listed), 1);
+		assert_token(&listed[0], &rows[order[i]]);
+		after = listed[0].token.id;
+	}
+	assert_int_equal(list_tokens(bed, (struct token_filter){.after = after, .limit = 1}, &listed),
+	                 0);
+	assert_int_equal(
+	    list_tokens(bed, (struct token_filter){.tenant = "other", .limit = 9}, &listed), 1);
+	assert_token(&listed[0], &rows[2]);
+	assert_int_equal(list_tokens(bed, (struct token_filter){.after = "-", .limit = 9}, &listed), 0);
+}
+
 int suite_run(const char *name, const struct suite_backend *with)
 {
 	static const struct CMUnitTest tests[] = {
@@ -3064,7 +3192,7 @@ int suite_run(const char *name, const struct suite_backend *with)
 	    READY(evidence_is_kept_once_and_counted),
 	    READY(command_is_found_by_id_and_by_identity_within_its_tenant),
 	    READY(commands_are_listed_newest_first_page_by_page),
-	    READY(commands_are_listed_by_tenant_operation_key_and_state),
+	    READY(commands_are_listed_by_tenant_operation_key_client_and_state),
 	    READY(listed_command_is_whole),
 	    READY(audit_entries_are_listed_whole_newest_first),
 	    READY(events_of_a_tenant_are_listed_newest_first),
@@ -3078,6 +3206,9 @@ int suite_run(const char *name, const struct suite_backend *with)
 	    READY(every_queue_and_severity_is_kept),
 	    READY(exception_opened_by_many_at_once_is_one),
 	    READY(index_is_described_as_it_is),
+	    READY(token_comes_back_whole_and_its_id_is_taken),
+	    READY(token_is_revoked_once_and_for_good),
+	    READY(tokens_are_listed_newest_first_page_by_page),
 	    READY(adopted_command_is_whole_in_the_callers_commit),
 	    READY(adopted_command_that_is_unfinished_can_not_be_committed),
 	    READY(connection_without_a_transaction_is_not_adopted),

@@ -286,6 +286,7 @@ enum ibid_code pg_list_commands(struct store *store, struct arena *arena,
 	    filter->state < 0 ? NULL : command_state_name((enum command_state)filter->state),
 	    filter->after ? pg_uuid(arena, filter->after) : NULL,
 	    limit_text(arena, filter->limit),
+	    filter->client,
 	};
 	struct pg_call call = filter->tenant ? PG_CALL(COMMAND_LIST, .values = values)
 	                                     : PG_CALL(COMMAND_LIST_ALL, .values = values + 1);

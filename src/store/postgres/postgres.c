@@ -65,6 +65,10 @@ static const struct store_ops postgres_ops = {
     .get_payload = pg_get_payload,
     .list_exceptions = pg_list_exceptions,
     .list_references = pg_list_references,
+    .put_token = pg_put_token,
+    .get_token = pg_get_token,
+    .list_tokens = pg_list_tokens,
+    .revoke_token = pg_revoke_token,
     .doctor = pg_doctor,
 };
 

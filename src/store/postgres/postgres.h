@@ -56,8 +56,8 @@
 	X(COMMAND_REPLACE, command_replace, 28)                                                        \
 	X(COMMAND_GET, command_get, 4)                                                                 \
 	X(COMMAND_GET_ID, command_get_id, 2)                                                           \
-	X(COMMAND_LIST, command_list, 6)                                                               \
-	X(COMMAND_LIST_ALL, command_list_all, 5)                                                       \
+	X(COMMAND_LIST, command_list, 7)                                                               \
+	X(COMMAND_LIST_ALL, command_list_all, 6)                                                       \
 	X(COMMAND_LIST_STALE, command_list_stale, 3)                                                   \
 	X(LEASE_RENEW, lease_renew, 4)                                                                 \
 	X(ANSWER_DELETE, answer_delete, 2)                                                             \
@@ -81,6 +81,10 @@
 	X(DUPLICATE_PUT, duplicate_put, 2)                                                             \
 	X(DUPLICATE_GET, duplicate_get, 2)                                                             \
 	X(DUPLICATE_SEEN_LIST, duplicate_seen_list, 3)                                                 \
+	X(TOKEN_PUT, token_put, 8)                                                                     \
+	X(TOKEN_GET, token_get, 1)                                                                     \
+	X(TOKEN_LIST, token_list, 3)                                                                   \
+	X(TOKEN_REVOKE, token_revoke, 3)                                                               \
 	X(RETAIN_COMMANDS, retain_commands, 6)                                                         \
 	X(RETAIN_MAKE, retain_make, 2)                                                                 \
 	X(RETAIN_DROP, retain_drop, 4)                                                                 \
@@ -377,6 +381,15 @@ enum ibid_code pg_list_erasures(struct store *, struct arena *, const char *tena
                                 struct erasure_row **ret, size_t *ret_count, struct ibid_err *);
 enum ibid_code pg_put_evidence(struct store *store, const struct evidence_row *evidence,
                                struct ibid_err *err);
+
+/* token.c */
+enum ibid_code pg_put_token(struct store *, const struct token_row *, struct ibid_err *);
+enum ibid_code pg_get_token(struct store *, struct arena *, const char *id, struct token_row *ret,
+                            struct ibid_err *);
+enum ibid_code pg_list_tokens(struct store *, struct arena *, const struct token_filter *,
+                              struct token_row **ret, size_t *ret_count, struct ibid_err *);
+enum ibid_code pg_revoke_token(struct store *, const char *id, const char *by, int64_t at_us,
+                               struct ibid_err *);
 
 /* handler.c */
 enum ibid_code pg_make_script(struct store *store, const char *file, const char *text,

@@ -118,6 +118,7 @@ static enum ibid_code start_list(struct lite_conn *conn, const struct command_fi
 	                                      : command_state_name((enum command_state)filter->state));
 	lite_bind_uuid(run, filter->after);
 	lite_bind_int(run, (int64_t)filter->limit);
+	lite_bind_text(run, filter->client);
 	return code;
 }
 

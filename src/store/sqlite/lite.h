@@ -270,6 +270,15 @@ enum ibid_code lite_erase_commands(struct store *, const struct erasure *,
 enum ibid_code lite_list_erasures(struct store *, struct arena *, const char *tenant, size_t limit,
                                   struct erasure_row **ret, size_t *ret_count, struct ibid_err *);
 
+/* token.c */
+enum ibid_code lite_put_token(struct store *, const struct token_row *, struct ibid_err *);
+enum ibid_code lite_get_token(struct store *, struct arena *, const char *id, struct token_row *ret,
+                              struct ibid_err *);
+enum ibid_code lite_list_tokens(struct store *, struct arena *, const struct token_filter *,
+                                struct token_row **ret, size_t *ret_count, struct ibid_err *);
+enum ibid_code lite_revoke_token(struct store *, const char *id, const char *by, int64_t at_us,
+                                 struct ibid_err *);
+
 /* reference.c */
 enum ibid_code lite_list_references(struct store *, struct arena *, const struct reference_filter *,
                                     struct reference_row **ret, size_t *ret_count,

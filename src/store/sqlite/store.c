@@ -68,6 +68,10 @@ static const struct store_ops ops = {
     .get_payload = lite_get_payload,
     .list_exceptions = lite_list_exceptions,
     .list_references = lite_list_references,
+    .put_token = lite_put_token,
+    .get_token = lite_get_token,
+    .list_tokens = lite_list_tokens,
+    .revoke_token = lite_revoke_token,
     .doctor = lite_doctor,
 };
 

@@ -97,7 +97,7 @@ begin
 		select c.oid::regclass as name, c.relname from pg_class as c
 		join pg_attribute as a on a.attrelid = c.oid and a.attname = 'tenant' and not a.attisdropped
 		where c.relnamespace = 'ibid'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
-			and c.relname not in ('tenant_role', 'open_command')
+			and c.relname not in ('tenant_role', 'open_command', 'token')
 	loop
 		execute format('alter table %s enable row level security', root.name);
 		if app then
@@ -133,7 +133,20 @@ begin
 		revoke insert on ibid.external_reference, ibid.journal_group, ibid.journal_line, ibid.machine_state,
 			ibid.machine_history from ibid_service;
 	end if;
+	-- Tokens are the server's and of those who make them: who reads a tenant does not read its hashes.
+	alter table ibid.token enable row level security;
+	if operator then
+		revoke all on ibid.token from ibid_operator;
+	end if;
+	if eraser then
+		revoke all on ibid.token from ibid_eraser;
+	end if;
+	if service then
+		grant insert, update (revoked_at, revoked_by) on ibid.token to ibid_service;
+		create policy services on ibid.token to ibid_service using (true) with check (true);
+	end if;
 	if to_regrole('ibid_migrator') is not null then
+		grant update (revoked_at, revoked_by) on ibid.token to ibid_migrator;
 		grant execute on all functions in schema ibid to ibid_migrator;
 		grant select, insert on all tables in schema ibid to ibid_migrator;
 		revoke insert on ibid.erasure from ibid_migrator;

@@ -1,5 +1,5 @@
 -- command_list: $1 tenant, $2 operation or null, $3 key or null, $4 state or null,
---   $5 older than this id or null, $6 limit
+--   $5 older than this id or null, $6 limit, $7 client or null
 -- Newest first, along the index (tenant, id), which the collation chooses: see migration 001.
 select
 	c.tenant, c.operation, c.scope, c.key, c.id, c.state, c.scheme, c.contract_version,
@@ -19,5 +19,6 @@ where c.tenant collate "POSIX" = $1
 	and ($2::text is null or c.operation = $2)
 	and ($3::text is null or c.key = $3)
 	and ($4::text is null or c.state = $4)
+	and ($7::text is null or c.client = $7)
 order by c.id desc
 limit $6

@@ -1,5 +1,5 @@
 -- command_list_all: $1 operation or null, $2 key or null, $3 state or null,
---   $4 older than this id or null, $5 limit
+--   $4 older than this id or null, $5 limit, $6 client or null
 -- Newest first over all tenants: for operators only; reads the whole table.
 select
 	c.tenant, c.operation, c.scope, c.key, c.id, c.state, c.scheme, c.contract_version,
@@ -18,5 +18,6 @@ where c.id < coalesce($4::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
 	and ($1::text is null or c.operation = $1)
 	and ($2::text is null or c.key = $2)
 	and ($3::text is null or c.state = $3)
+	and ($6::text is null or c.client = $6)
 order by c.id desc
 limit $5

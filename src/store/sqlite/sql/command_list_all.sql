@@ -1,4 +1,5 @@
--- command_list_all: ?1 operation, ?2 key, ?3 state, ?4 older than this id (null: all of them); ?5 at most
+-- command_list_all: ?1 operation, ?2 key, ?3 state, ?4 older than this id (null: all of them); ?5 at most;
+--   ?6 client, null for all of them
 -- The newest of all tenants. There is no index on id alone (I9): the tenants are walked through the
 -- index, the newest of each are taken, and the newest of those remain.
 with recursive tenants (tenant) as (
@@ -21,6 +22,7 @@ join ibid_command c on c.tenant = tenants.tenant and c.id in (
     and (?1 is null or i.operation = ?1)
     and (?2 is null or i.key = ?2)
     and (?3 is null or i.state = ?3)
+    and (?6 is null or i.client = ?6)
   order by i.id desc
   limit ?5)
 left join ibid_answer a on a.tenant = c.tenant and a.command_id = c.id

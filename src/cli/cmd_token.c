@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_token.c -- make, list and revoke the tokens that the server is used with. A token is shown
+ * when it is made, and never again: nobody has it afterwards but whoever it was made for. */
+#include "base/instant.h"
+#include "cli/cli.h"
+#include "cli/output.h"
+
+#include <string.h>
+
+/* ---- Showing -------------------------------------------------------------------------------- */
+
+static const char *state_of(const struct token_row *row, int64_t now_us)
+{
+	if (row->revoked_us)
+		return "revoked";
+	return row->expires_us && row->expires_us <= now_us ? "expired" : "valid";
+}
+
+/* `text` NULL: only what is kept. */
+static void row_json(struct str *out, struct arena *arena, const struct token_row *row,
+                     const char *text, int64_t now_us)
+{
+	const char *roles = token_roles_write(arena, row->roles);
+	obj_begin(out, NULL, '{');
+	obj_text(out, "id", row->token.id);
+	if (text)
+		obj_text(out, "token", text);
+	obj_text(out, "tenant", row->tenant);
+	obj_text(out, "client", row->client);
+	obj_begin(out, "roles", '[');
+	for (size_t size; (size = strcspn(roles, ",")) > 0; roles += size + (roles[size] == ','))
+		obj_text(out, NULL, arena_strndup(arena, roles, size));
+	obj_end(out, ']');
+	obj_text(out, "state", state_of(row, now_us));
+	obj_text(out, "created_at", time_text(arena, row->created_us));
+	obj_text(out, "created_by", row->created_by);
+	obj_text(out, "expires_at", time_text(arena, row->expires_us));
+	obj_text(out, "revoked_at", time_text(arena, row->revoked_us));
+	obj_text(out, "revoked_by", row->revoked_by);
+	obj_end(out, '}');
+}
+
+static bool print_json(struct arena *arena, const struct token_row *rows, size_t count,
+                       const char *text)
+{
+	bool ok = true;
+	int64_t now_us = env_wall_us(env_system());
+	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
+	for (size_t i = 0; ok && i < count; i++) {
+		str_clear(&out);
+		row_json(&out, arena, &rows[i], text, now_us);
+		ok = out_line(&out);
+	}
+	str_release(&out);
+	return ok;
+}
+
+static void print_made(struct arena *arena, const struct token_row *row, const char *text)
+{
+	field_print("token", text);
+	field_print("id", row->token.id);
+	field_print("tenant", row->tenant);
+	field_print("client", row->client);
+	field_print("roles", token_roles_write(arena, row->roles));
+	field_print("expires", row->expires_us ? time_text(arena, row->expires_us) : "never");
+}
+
+static void print_table(struct arena *arena, const struct token_row *rows, size_t count)
+{
+	static const char *const heads[] = {"TOKEN",   "STATE", "TENANT",  "CLIENT", "ROLES",
+	                                    "CREATED", "BY",    "EXPIRES", "REVOKED"};
+	enum { COLUMNS = sizeof heads / sizeof *heads };
+	struct table table = {.arena = arena, .heads = heads, .columns = COLUMNS, .painted = COLUMNS};
+	int64_t now_us = env_wall_us(env_system());
+	for (size_t i = 0; i < count; i++) {
+		const struct token_row *row = &rows[i];
+		table_add(&table,
+		          (const char *[COLUMNS]){row->token.id, state_of(row, now_us), row->tenant,
+		                                  row->client, token_roles_write(arena, row->roles),
+		                                  time_text(arena, row->created_us), row->created_by,
+		                                  time_text(arena, row->expires_us),
+		                                  time_text(arena, row->revoked_us)});
+	}
+	if (count)
+		table_print(&table);
+	else
+		say("no tokens");
+}
+
+/* ---- Making --------------------------------------------------------------------------------- */
+
+static const int64_t LASTS_US_MAX = INT64_C(100) * 365 * 86400 * 1000000;
+
+/* CLI_OK, or CLI_USAGE after telling. */
+static int read_row(const struct args *args, struct arena *arena, struct token_row *ret)
+{
+	const char *const *values = args->values;
+	const char *roles = values[OPT_ROLES] ? values[OPT_ROLES] : "client";
+	struct ibid_err err = {0};
+	int64_t lasts_us = 0;
+	*ret = (struct token_row){
+	    .tenant = values[OPT_TENANT],
+	    .client = values[OPT_CLIENT],
+	    .created_by = values[OPT_BY] ? values[OPT_BY] : user_name(arena),
+	    .created_us = env_wall_us(env_system()),
+	};
+	if (name_check("tenant", ret->tenant, &err) || name_check("client", ret->client, &err) ||
+	    name_check("by", ret->created_by, &err))
+		return usage_error(args->command, "%s", err.text);
+	if (!token_roles_read(roles, &ret->roles))
+		return usage_error(args->command, "--roles is one or more of %s",
+		                   option_meaning(args->command, OPT_ROLES));
+	if (values[OPT_EXPIRES] &&
+	    (!duration_read(values[OPT_EXPIRES], &lasts_us) || lasts_us > LASTS_US_MAX))
+		return usage_error(args->command,
+		                   "--expires is a duration such as 12h or 90d, 100y at most");
+	ret->expires_us = lasts_us ? ret->created_us + lasts_us : 0;
+	return CLI_OK;
+}
+
+/* False, after telling: it was made, and nobody has seen it. */
+static bool show_made(const struct args *args, struct arena *arena, const struct token_row *row,
+                      const char *text)
+{
+	bool shown = true;
+	if (args_has(args, OPT_JSON))
+		shown = print_json(arena, row, 1, text);
+	else
+		print_made(arena, row, text);
+	shown = shown && out_flush();
+	if (shown)
+		say("keep the token now: it is not kept here, and not shown again");
+	else
+		say("the token could not be shown: revoke %s and make another", row->token.id);
+	return shown;
+}
+
+int cmd_token_create(const struct args *args)
+{
+	struct arena arena = {0};
+	struct ibid_err err = {0};
+	struct store *store = NULL;
+	struct token_row row;
+	char text[TOKEN_TEXT_SIZE];
+	int exit = read_row(args, &arena, &row);
+	if (exit) {
+		arena_release(&arena);
+		return exit;
+	}
+	row.token = token_make(env_system(), text);
+	enum ibid_code code = open_store(args, false, true, &store, &err);
+	if (!code)
+		code = store->ops->put_token(store, &row, &err);
+	if (code)
+		exit = say_err(&err);
+	else if (!show_made(args, &arena, &row, text))
+		exit = CLI_ERROR;
+	store_close(store);
+	arena_release(&arena);
+	return exit;
+}
+
+/* ---- Listing and revoking ------------------------------------------------------------------- */
+
+int cmd_token_list(const struct args *args)
+{
+	struct arena arena = {0};
+	struct ibid_err err = {0};
+	struct store *store = NULL;
+	struct token_row *rows = NULL;
+	size_t count = 0, limit = LIMIT_DEFAULT;
+	int exit = CLI_OK;
+	struct token_filter filter = {.tenant = args->values[OPT_TENANT],
+	                              .after = args->values[OPT_AFTER]};
+	if (args_has(args, OPT_LIMIT) && !limit_read(args->values[OPT_LIMIT], &limit))
+		return usage_error(args->command, "--limit is a number from 1 to %d", LIMIT_MAX);
+	if (filter.after && !token_id_ok(filter.after))
+		return usage_error(args->command, "--after is the id of a token: 16 hex digits");
+	filter.limit = limit + 1; /* one more tells whether there is a next page */
+	enum ibid_code code = open_store(args, false, true, &store, &err);
+	if (!code)
+		code = store->ops->list_tokens(store, &arena, &filter, &rows, &count, &err);
+	size_t shown = count < limit ? count : limit;
+	if (code)
+		exit = say_err(&err);
+	else if (!args_has(args, OPT_JSON))
+		print_table(&arena, rows, shown);
+	else if (!print_json(&arena, rows, shown, NULL))
+		exit = CLI_ERROR;
+	if (!exit && count > shown)
+		say("there are more: add --after %s", rows[shown - 1].token.id);
+	store_close(store);
+	arena_release(&arena);
+	return exit;
+}
+
+int cmd_token_revoke(const struct args *args)
+{
+	struct arena arena = {0};
+	struct ibid_err err = {0};
+	struct store *store = NULL;
+	struct token_row row;
+	int exit = CLI_OK;
+	const char *id = args->operand_count ? args->operands[0] : NULL;
+	if (!id)
+		return usage_error(args->command, "name the token by its ID");
+	/* What was given may be a secret: it is not repeated. */
+	if (!token_id_ok(id))
+		return usage_error(args->command, "the id of a token has 16 hex digits: `ibid token list` "
+		                                  "shows it");
+	const char *by = args_has(args, OPT_BY) ? args->values[OPT_BY] : user_name(&arena);
+	enum ibid_code code = open_store(args, false, true, &store, &err);
+	if (!code)
+		code = store->ops->revoke_token(store, id, by, env_wall_us(env_system()), &err);
+	if (!code)
+		code = store->ops->get_token(store, &arena, id, &row, &err);
+	if (code == IBID_NOT_FOUND && store)
+		err_set(&err, code, "there is no token %s", id);
+	if (code)
+		exit = say_err(&err);
+	else if (!args_has(args, OPT_JSON))
+		out_textf("revoked    %s by %s\n", time_text(&arena, row.revoked_us), row.revoked_by);
+	else if (!print_json(&arena, &row, 1, NULL))
+		exit = CLI_ERROR;
+	store_close(store);
+	arena_release(&arena);
+	return exit;
+}
