@@ -652,6 +652,18 @@ static enum ibid_code fault_list_references(struct store *store, struct arena *a
 	FAULTY_LIST(struct reference_row, list_references, arena, filter);
 }
 
+static enum ibid_code fault_measure(struct store *store, struct arena *arena,
+                                    struct measurement *ret, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	struct measurement got = {0};
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->measure(fault->inner, arena, &got, err));
+	if (!code)
+		*ret = got;
+	return code;
+}
+
 static enum ibid_code fault_doctor(struct store *store, finding_fn *fn, void *user,
                                    struct ibid_err *err)
 {
@@ -747,6 +759,7 @@ static const struct store_ops fault_ops = {
     .get_exception = fault_get_exception,
     .list_exceptions = fault_list_exceptions,
     .list_references = fault_list_references,
+    .measure = fault_measure,
     .doctor = fault_doctor,
 };
 

@@ -452,6 +452,13 @@ static enum ibid_code trace_list_references(struct store *store, struct arena *a
 	return TRACED(trace, list_references, trace->inner, arena, filter, ret, ret_count, err);
 }
 
+static enum ibid_code trace_measure(struct store *store, struct arena *arena,
+                                    struct measurement *ret, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, measure, trace->inner, arena, ret, err);
+}
+
 static enum ibid_code trace_doctor(struct store *store, finding_fn *fn, void *user,
                                    struct ibid_err *err)
 {
@@ -526,6 +533,7 @@ static const struct store_ops trace_ops = {
     .get_exception = trace_get_exception,
     .list_exceptions = trace_list_exceptions,
     .list_references = trace_list_references,
+    .measure = trace_measure,
     .doctor = trace_doctor,
 };
 

@@ -65,6 +65,7 @@ static const struct store_ops postgres_ops = {
     .get_payload = pg_get_payload,
     .list_exceptions = pg_list_exceptions,
     .list_references = pg_list_references,
+    .measure = pg_measure,
     .doctor = pg_doctor,
 };
 

@@ -68,6 +68,7 @@ static const struct store_ops ops = {
     .get_payload = lite_get_payload,
     .list_exceptions = lite_list_exceptions,
     .list_references = lite_list_references,
+    .measure = lite_measure,
     .doctor = lite_doctor,
 };
 
