@@ -5,8 +5,6 @@
  * are relaxed: each number is right, and two of them may be of slightly different moments. */
 #include "http/metrics.h"
 
-#include "base/str.h"
-
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,9 +18,9 @@ static const struct {
 	int64_t us;
 	const char *text;
 } bounds[] = {
-    {500, "0.0005"},  {1000, "0.001"},   {2500, "0.0025"}, {5000, "0.005"},   {10000, "0.01"},
-    {25000, "0.025"}, {50000, "0.05"},   {100000, "0.1"},  {250000, "0.25"},  {500000, "0.5"},
-    {1000000, "1"},   {2500000, "2.5"},  {5000000, "5"},   {10000000, "10"},  {30000000, "30"},
+    {500, "0.0005"},  {1000, "0.001"},  {2500, "0.0025"}, {5000, "0.005"},  {10000, "0.01"},
+    {25000, "0.025"}, {50000, "0.05"},  {100000, "0.1"},  {250000, "0.25"}, {500000, "0.5"},
+    {1000000, "1"},   {2500000, "2.5"}, {5000000, "5"},   {10000000, "10"}, {30000000, "30"},
 };
 enum { BOUNDS = sizeof bounds / sizeof *bounds };
 
@@ -361,8 +359,8 @@ void metrics_write(const struct metrics *metrics, const struct metrics_now *now,
 	           "One look-up in the store, tried every second, failed ones included.");
 	add_histogram(out, "ibid_store_seconds", "", &metrics->store);
 	add_number(out, "ibid_contracts", "gauge", "Contracts in force.", (int64_t)now->contracts);
-	add_number(out, "ibid_contracts_reloads_total", "counter", "Reloads that put contracts in force.",
-	           (int64_t)value_of(&metrics->reloads));
+	add_number(out, "ibid_contracts_reloads_total", "counter",
+	           "Reloads that put contracts in force.", (int64_t)value_of(&metrics->reloads));
 	add_number(out, "ibid_contracts_reload_failures_total", "counter",
 	           "Reloads that were refused: the contracts before stayed in force.",
 	           (int64_t)value_of(&metrics->reload_failures));

@@ -7,6 +7,7 @@
 #ifndef HTTP_METRICS_H
 #define HTTP_METRICS_H
 
+#include "base/str.h"
 #include "store/store.h"
 
 struct metrics;

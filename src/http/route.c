@@ -7,6 +7,8 @@ static const struct route own[] = {
     {"GET", "/healthz", run_health, .open = true, .summary = "Is the process alive?"},
     {"GET", "/readyz", run_ready, .open = true,
      .summary = "Can it take commands? Says what is not ready"},
+    {"GET", "/metrics", run_metrics, .open = true,
+     .summary = "What the server counts and measures, in Prometheus' text format"},
     {"GET", "/problems/{problem}", run_problem, .open = true,
      .summary = "What a type of problem means"},
     {"POST", "/v1/commands/{operation}", run_operation, .takes_body = true,
