@@ -65,6 +65,7 @@ int cmd_retain(const struct args *args);
 int cmd_erase(const struct args *args);
 int cmd_reference_show(const struct args *args);
 int cmd_serve(const struct args *args);
+int cmd_status(const struct args *args);
 int cmd_doctor(const struct args *args);
 int cmd_version(const struct args *args);
 int cmd_help(const struct args *args);
