@@ -121,7 +121,7 @@ class Metrics:
         server.send("k-1", {"text": "hello"}, path="/topics/greetings/notes")
         page = self.await_page(server, lambda page: page.requests("/topics/{topic}/notes", "POST", "2xx") == 1)
         self.assertEqual(page.commands("note"), {"executed": 1})
-        self.assertEqual(page.get("ibid_http_connections"), 1)  # this one's own
+        self.await_page(server, lambda page: page.get("ibid_http_connections") == 1)  # this one's own
 
     def test_a_key_that_outlived_its_retention_is_counted_as_expired(self):
         server = Server(self)
@@ -226,6 +226,17 @@ class Metrics:
         self.assertLess(abs(page.get("process_start_time_seconds") - time.time()), LIMIT_S)
         self.assertGreater(page.get("process_resident_memory_bytes"), 1 << 20)
 
+    def measuring_sql(self):
+        with open(os.path.join(SOURCE, "src", "store", self.store, "sql", "ledger_measure.sql"), encoding="utf-8") as handle:
+            return handle.read()
+
+    def test_a_large_ledger_is_measured_without_reading_it(self):
+        self.fill(150000)
+        for scan in self.scans():
+            self.assertIn("lease", scan)
+        estimated = json.loads(self.ibid("status", "--json").stdout)["commands"]
+        self.assertTrue(100000 <= estimated <= 300000, estimated)
+
     def test_status_tells_how_the_ledger_stands(self):
         clean = self.ibid("status", "--contracts", self.contracts)
         self.assertEqual((clean.returncode, clean.stdout), (0, (
@@ -289,11 +300,43 @@ class MetricsOnSqlite(Metrics, Sqlite, unittest.TestCase):
         with contextlib.closing(sqlite3.connect(self.path, timeout=LIMIT_S)) as db, db:
             db.execute(sql)
 
+    def fill(self, count):
+        self.change("with recursive n (i) as (select 1 union all select i + 1 from n where i < %d) "
+                    "insert into ibid_command (tenant, operation, scope, key, id, state, scheme, contract_version, fingerprint, linked, "
+                    "status, attempts, created_us, finished_us, expires_us) select 't', 'note', '', 'k-' || i, "
+                    "printf('00000000-0000-7000-8000-%%012x', i), 'REJECTED', 1, 1, zeroblob(32), 0, 409, 1, 1, 1, 0 from n" % count)
+
+    def scans(self):
+        """How each count of what has no outcome is made."""
+        with contextlib.closing(sqlite3.connect(self.path, timeout=LIMIT_S)) as db:
+            plan = [row[3] for row in db.execute("explain query plan " + self.measuring_sql(), (1, 100))]
+        found = [step for step in plan if re.match("(SCAN|SEARCH) ibid_command", step)]
+        self.assertEqual(len(found), 4, plan)
+        bounded, *others = sorted(found, key=lambda step: "lease" in step)
+        self.assertIn("ibid_command_id", bounded)  # the one with a limit
+        return others
+
 
 class MetricsOnPostgres(Metrics, Postgres, unittest.TestCase):
     def change(self, sql):
         with contextlib.closing(psycopg2.connect(self.url)) as db, db, db.cursor() as cursor:
             cursor.execute(sql)
+
+    def fill(self, count):
+        self.change("insert into ibid.command (tenant, operation, scope, key, id, state, scheme, contract_version, fingerprint, linked, "
+                    "status, attempts, created_at) select 't', 'note', '', 'k-' || i, "
+                    "('00000000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, 'REJECTED', 1, 1, '', false, 409, 1, now() "
+                    "from generate_series(1, %d) as i" % count)
+        self.change("analyze ibid.command")
+
+    def scans(self):
+        """How each count of what has no outcome is made."""
+        with contextlib.closing(psycopg2.connect(self.url)) as db, db.cursor() as cursor:
+            cursor.execute("explain (analyze, timing off, summary off, costs off) " + self.measuring_sql())
+            plan = [row[0] for row in cursor.fetchall()]
+        found = [step for step in plan if re.search("Scan .*on command", step) and "never executed" not in step]
+        self.assertEqual(len(found), 3, plan)
+        return found
 
     def test_a_store_that_goes_away_is_seen(self):
         server = Server(self)
