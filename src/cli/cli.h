@@ -68,6 +68,7 @@ int cmd_serve(const struct args *args);
 int cmd_token_create(const struct args *args);
 int cmd_token_list(const struct args *args);
 int cmd_token_revoke(const struct args *args);
+int cmd_status(const struct args *args);
 int cmd_doctor(const struct args *args);
 int cmd_version(const struct args *args);
 int cmd_help(const struct args *args);

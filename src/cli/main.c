@@ -330,6 +330,22 @@ const struct cli_command cli_commands[] = {
             "  $ ibid reference show --store sqlite:pay.db --tenant acme --type case --id c-1\n",
     },
     {
+        .name = "status",
+        .run = cmd_status,
+        .takes = STORE | CONTRACTS | JSON,
+        .needs = STORE,
+        .operands = "",
+        .summary = "tell how the ledger stands, and what needs somebody",
+        .details =
+            "Commands (an estimate where they are many), those in progress and those of which\n"
+            "nobody knows whether they ran; open work by owner, and how much of it is late. With\n"
+            "--contracts also whether the store keeps what the directory holds. Reads a few rows\n"
+            "only, however large the ledger is; `ibid doctor` looks closer. Exit code 0 whenever\n"
+            "the store answers.",
+        .examples = "  $ ibid status --store sqlite:pay.db\n"
+                    "  $ ibid status --store sqlite:pay.db --json | jq .exceptions.overdue\n",
+    },
+    {
         .name = "doctor",
         .run = cmd_doctor,
         .takes = STORE | CONTRACTS | JSON,

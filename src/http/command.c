@@ -3,7 +3,7 @@
  */
 #include "base/json.h"
 #include "contract/payload.h"
-#include "http/request.h"
+#include "http/meters.h"
 #include "ledger/result.h"
 
 #include <stdio.h>
@@ -201,6 +201,7 @@ static void done(void *user, enum ibid_code code, struct ibid_result *result,
                  const struct ibid_err *err)
 {
 	struct request *request = user;
+	meters_command(request, code ? NULL : result);
 	if (code)
 		answer_error(&request->answer, &request->arena, err);
 	else
@@ -212,6 +213,9 @@ static void submit(struct request *request)
 {
 	struct ibid_err err = {0};
 	bool many;
+	request->correlation_id = request_header(request, "Correlation-Id", &many);
+	request->causation_id = request_header(request, "Causation-Id", &many);
+	request->submitted_us = env_steady_us(request->server->env);
 	struct ibid_command command = {
 	    .size = sizeof command,
 	    .tenant = request->principal.tenant,
@@ -222,8 +226,8 @@ static void submit(struct request *request)
 	    .client = request->principal.client,
 	    .actor = request->principal.actor,
 	    .resource = request->route->contract ? resource_of(request) : NULL,
-	    .correlation_id = request_header(request, "Correlation-Id", &many),
-	    .causation_id = request_header(request, "Causation-Id", &many),
+	    .correlation_id = request->correlation_id,
+	    .causation_id = request->causation_id,
 	};
 	request_suspend(request);
 	if (!crew_submit(request->house->crew, &command, done, request, &err))

@@ -4,7 +4,10 @@
  * Everything here but request_answered runs on libmicrohttpd's thread, which must never wait. */
 #include "http/connection.h"
 
+#include "base/hash.h"
 #include "http/access.h"
+#include "http/meters.h"
+#include "ledger/result.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -25,6 +28,7 @@ void connection_change(void *user, struct MHD_Connection *connection, void **ret
 {
 	struct server *server = user;
 	struct visitor *visitor = *ret_visitor;
+	metrics_connection(server->metrics, code == MHD_CONNECTION_NOTIFY_STARTED ? 1 : -1);
 	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
 		const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 		    connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -164,18 +168,44 @@ void *connection_begin(void *user, const char *uri, struct MHD_Connection *conne
 	return request;
 }
 
-static void log_request(const struct request *request, enum MHD_RequestTerminationCode code)
+/* Whoever knows a key finds its lines; whoever reads the lines does not learn the key. */
+static const char *hash_of(const char *key, char text[SHA256_TEXT_SIZE])
 {
-	const struct server *server = request->server;
-	LOG(&server->log, IBID_LOG_INFO, "http.request", {"method", log_text(request->method)},
+	if (!key)
+		return NULL;
+	struct sha256 hash = sha256(key, strlen(key));
+	sha256_write(&hash, text);
+	return text;
+}
+
+static const char *or_null(const char *text)
+{
+	return text && *text ? text : NULL;
+}
+
+static void log_request(const struct request *request, int64_t took_us,
+                        enum MHD_RequestTerminationCode code)
+{
+	const struct ibid_result *result = request->answer.result;
+	char hash[SHA256_TEXT_SIZE];
+	LOG(&request->server->log, IBID_LOG_INFO, "http.request", {"method", log_text(request->method)},
 	    {"route", log_text(request->route ? request->route->path : NULL)},
-	    {"status", log_int(request->answer.status)}, {"decision", log_text(request->decision)},
+	    {"status", log_int(request->answer.status)},
+	    {"operation", log_text(request->contract ? request->contract->name : NULL)},
+	    {"decision", log_text(request->decision)},
+	    {"replayed", log_text(result ? result->replayed ? "yes" : "no" : NULL)},
 	    {"command_id", log_text(request->command_id)},
+	    {"key_hash", log_text(hash_of(request->key, hash))},
+	    {"correlation_id", log_text(request->correlation_id)},
+	    {"causation_id", log_text(request->causation_id)},
+	    {"resource_type", log_text(result ? or_null(result->resource_type) : NULL)},
+	    {"resource_id", log_text(result ? or_null(result->resource_id) : NULL)},
+	    {"reason", log_text(result ? or_null(result->reason) : NULL)},
 	    {"tenant", log_text(request->principal.tenant)},
 	    {"client", log_text(request->principal.client)},
 	    {"token",
 	     log_text(request->principal.tenant && *request->token.id ? request->token.id : NULL)},
-	    {"took_us", log_int(env_steady_us(server->env) - request->began_us)},
+	    {"took_us", log_int(took_us)},
 	    {"end", log_text(code == MHD_REQUEST_TERMINATED_COMPLETED_OK ? "sent" : "broken off")});
 }
 
@@ -189,7 +219,9 @@ void connection_end(void *user, struct MHD_Connection *connection, void **ret_re
 	if (!request)
 		return;
 	*ret_request = NULL;
-	log_request(request, code);
+	int64_t took_us = env_steady_us(server->env) - request->began_us;
+	meters_request(request, took_us);
+	log_request(request, took_us, code);
 	/* The next request on this connection, and the silence before it. */
 	expect_by(request, env_steady_us(server->env) + settings->idle_us + settings->request_us);
 	ibid_result_free(request->answer.result);

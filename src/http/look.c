@@ -173,6 +173,7 @@ void show_command(struct request *request)
 		return;
 	}
 	request->contract = operation->contract;
+	request->key = request->params[1];
 	request_hand_on(request, look_up_command);
 }
 

@@ -20,8 +20,10 @@ struct house {
 	struct ibid *ibid;
 	struct crew *crew;
 	struct routes routes;
-	struct str openapi; /* the document of the routes */
-	size_t guests;      /* requests that use it; the server's lock guards it */
+	struct str openapi;                        /* the document of the routes */
+	struct operation_meter **operation_meters; /* in the order of the contracts */
+	struct route_meter **route_meters;         /* of the routes; the last: no route */
+	size_t guests; /* requests that use it; the server's lock guards it */
 	struct house *next;
 };
 
@@ -29,6 +31,7 @@ struct server {
 	const struct settings *settings;
 	struct log log;
 	struct env *env;
+	struct metrics *metrics;
 	struct MHD_Daemon *daemon;
 	bool on_loopback;
 	struct access *access; /* the tokens that were seen */
@@ -73,7 +76,10 @@ struct request {
 	const char *key, *payload;
 	size_t payload_size;
 	const struct contract *contract;
-	const char *decision, *command_id; /* for the log; may be NULL */
+	int64_t submitted_us;
+
+	/* For the log; may be NULL. */
+	const char *decision, *command_id, *correlation_id, *causation_id;
 };
 
 /* The value of a header, NULL when it is not there or there several times: `*ret_many`. */

@@ -60,6 +60,7 @@ const struct route *routes_find(const struct routes *routes, const char *method,
 /* routes.c's table of the server's own, by the modules that run them. */
 void run_health(struct request *request);
 void run_ready(struct request *request);
+void run_metrics(struct request *request);
 void run_problem(struct request *request);
 void show_openapi(struct request *request);
 void run_command(struct request *request);   /* a contract's route */

@@ -8,6 +8,7 @@
 
 #include "http/access.h"
 #include "http/connection.h"
+#include "http/meters.h"
 #include "http/openapi.h"
 
 #include <errno.h>
@@ -24,10 +25,11 @@
 #include <unistd.h>
 
 enum {
-	CONNECTIONS_SPARE = 2,    /* beside one for each thread of the crew */
-	WATCH_PAUSE_US = 100000,  /* how exact deadlines of clients are */
-	PROBE_PAUSE_US = 1000000, /* how often the store is asked */
-	SIGNAL_PAUSE_MS = 200,    /* how soon a house without guests is closed */
+	CONNECTIONS_SPARE = 2,       /* beside one for each thread of the crew */
+	WATCH_PAUSE_US = 100000,     /* how exact deadlines of clients are */
+	PROBE_PAUSE_US = 1000000,    /* how often the store is asked */
+	MEASURE_PAUSE_US = 15000000, /* how often it says how the ledger stands */
+	SIGNAL_PAUSE_MS = 200,       /* how soon a house without guests is closed */
 	PEM_BYTES_MAX = 1 << 20,
 };
 
@@ -39,6 +41,7 @@ static void house_close(struct house *house)
 		return;
 	crew_free(house->crew);
 	str_release(&house->openapi);
+	meters_close(house);
 	routes_release(&house->routes);
 	ibid_close(house->ibid);
 	free(house);
@@ -64,6 +67,8 @@ static enum ibid_code house_open(const struct server *server, struct house **ret
 	if (!code)
 		code = openapi_make(&house->routes, house->ibid->ledger->contracts, settings,
 		                    &house->openapi, err);
+	if (!code)
+		code = meters_open(house, server->metrics, err);
 	if (!code)
 		code = crew_new(house->ibid->ledger, (unsigned)settings->threads, (unsigned)settings->queue,
 		                &house->crew, err);
@@ -97,7 +102,9 @@ static void reload(struct server *server)
 {
 	struct house *house = NULL;
 	struct ibid_err err = {0};
-	if (house_open(server, &house, &err)) {
+	bool good = !house_open(server, &house, &err);
+	metrics_reloaded(server->metrics, good);
+	if (!good) {
 		LOG(&server->log, IBID_LOG_ERROR, "serve.reload_refused", {"reason", log_text(err.text)},
 		    {"effect", log_text("the contracts stay as they were")});
 		return;
@@ -225,37 +232,63 @@ static void *watch(void *user)
 }
 
 /* Any look at the ledger will do. */
-static bool store_is_there(struct server *server)
+static bool store_is_there(struct server *server, struct store *store)
 {
 	struct arena arena = {0};
 	struct command_row row;
 	struct ibid_err err = {0};
 	struct uuid none = {0};
+	int64_t began_us = env_steady_us(server->env);
+	enum ibid_code code = store->ops->get_command(store, &arena, "-", &none, NULL, &row, &err);
+	metrics_store_asked(server->metrics, env_steady_us(server->env) - began_us);
+	arena_release(&arena);
+	return code == IBID_OK || code == IBID_NOT_FOUND;
+}
+
+/* The numbers stay as they were where the store does not answer. */
+static void measure(struct server *server, struct store *store)
+{
+	struct arena arena = {0};
+	struct measurement measurement;
+	struct ibid_err err = {0};
+	if (!store->ops->measure(store, &arena, &measurement, &err))
+		metrics_measured(server->metrics, &measurement);
+	else
+		LOG(&server->log, IBID_LOG_WARN, "serve.not_measured", {"reason", log_text(err.text)});
+	arena_release(&arena);
+}
+
+static void ask_store(struct server *server, bool measures)
+{
 	pthread_mutex_lock(&server->lock);
 	struct house *house = server->house;
 	house->guests++;
 	pthread_mutex_unlock(&server->lock);
 	struct store *store = house->ibid->ledger->store;
-	enum ibid_code code = store->ops->get_command(store, &arena, "-", &none, NULL, &row, &err);
+	bool there = store_is_there(server, store), before = atomic_exchange(&server->reachable, there);
+	if (there != before)
+		LOG(&server->log, there ? IBID_LOG_INFO : IBID_LOG_ERROR, "serve.store",
+		    {"reachable", log_text(there ? "yes" : "no")});
+	if (there && measures)
+		measure(server, store);
 	pthread_mutex_lock(&server->lock);
 	house->guests--;
 	pthread_mutex_unlock(&server->lock);
-	arena_release(&arena);
-	return code == IBID_OK || code == IBID_NOT_FOUND;
 }
 
 static void *probe(void *user)
 {
 	struct server *server = user;
-	int64_t next_us = 0;
+	int64_t ask_us = 0, measure_us = 0;
 	while (!atomic_load(&server->ended)) {
-		if (env_steady_us(server->env) >= next_us) {
-			bool there = store_is_there(server),
-			     before = atomic_exchange(&server->reachable, there);
-			if (there != before)
-				LOG(&server->log, there ? IBID_LOG_INFO : IBID_LOG_ERROR, "serve.store",
-				    {"reachable", log_text(there ? "yes" : "no")});
-			next_us = env_steady_us(server->env) + PROBE_PAUSE_US;
+		int64_t now_us = env_steady_us(server->env);
+		if (now_us >= ask_us) {
+			bool measures = now_us >= measure_us;
+			ask_store(server, measures);
+			now_us = env_steady_us(server->env);
+			ask_us = now_us + PROBE_PAUSE_US;
+			if (measures)
+				measure_us = now_us + MEASURE_PAUSE_US;
 		}
 		usleep(WATCH_PAUSE_US);
 	}
@@ -351,7 +384,10 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 	signal(SIGPIPE, SIG_IGN);
 	pthread_mutex_init(&server.lock, NULL);
 	atomic_store(&server.reachable, true);
-	enum ibid_code code = access_new(server.env, settings->rate, &server.access, err);
+	server.metrics = metrics_new(server.env);
+	enum ibid_code code = server.metrics ? IBID_OK : err_set(err, IBID_NOMEM, "out of memory");
+	if (!code)
+		code = access_new(server.env, settings->rate, &server.access, err);
 	if (!code)
 		code = house_open(&server, &server.house, err);
 	if (!code)
@@ -359,6 +395,7 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 	if (code) {
 		house_close(server.house);
 		access_free(server.access);
+		metrics_free(server.metrics);
 		arena_release(&arena);
 		return code;
 	}
@@ -380,6 +417,7 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 	close_retired(&server);
 	house_close(server.house);
 	access_free(server.access);
+	metrics_free(server.metrics);
 	pthread_mutex_destroy(&server.lock);
 	arena_release(&arena);
 	return IBID_OK;

@@ -689,6 +689,18 @@ static enum ibid_code fault_revoke_token(struct store *store, const char *id, co
 	return code;
 }
 
+static enum ibid_code fault_measure(struct store *store, struct arena *arena,
+                                    struct measurement *ret, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	struct measurement got = {0};
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->measure(fault->inner, arena, &got, err));
+	if (!code)
+		*ret = got;
+	return code;
+}
+
 static enum ibid_code fault_doctor(struct store *store, finding_fn *fn, void *user,
                                    struct ibid_err *err)
 {
@@ -788,6 +800,7 @@ static const struct store_ops fault_ops = {
     .get_token = fault_get_token,
     .list_tokens = fault_list_tokens,
     .revoke_token = fault_revoke_token,
+    .measure = fault_measure,
     .doctor = fault_doctor,
 };
 

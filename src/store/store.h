@@ -306,6 +306,19 @@ struct reference_row {
 	int64_t at_us;
 };
 
+/* How a ledger stands, over all tenants. */
+struct measurement {
+	int64_t commands; /* an estimate where they are many: never counted one by one then */
+	int64_t in_progress, unknown;
+	int64_t stale;         /* of those in progress: their lease has ended */
+	int64_t open, overdue; /* items of human work; overdue ones are open, too */
+	struct owner_count {
+		const char *owner;
+		int64_t open, overdue;
+	} * owners; /* of open ones; who has most comes first */
+	size_t owner_count;
+};
+
 struct contract_row {
 	const char *kind, *name;
 	int version;
@@ -823,6 +836,11 @@ struct store_ops {
 	 * IBID_NOT_FOUND. */
 	enum ibid_code (*revoke_token)(struct store *, const char *id, const char *by, int64_t at_us,
 	                               struct ibid_err *);
+
+	/* How the ledger stands, by the store's clock. Cheap however many commands there are, so that
+	 * it may be asked every few seconds; its numbers need not be of one moment. */
+	enum ibid_code (*measure)(struct store *, struct arena *, struct measurement *ret,
+	                          struct ibid_err *);
 
 	/* Tell what is unsafe about this database and how it is set up. */
 	enum ibid_code (*doctor)(struct store *, finding_fn *, void *user, struct ibid_err *);

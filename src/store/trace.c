@@ -481,6 +481,13 @@ static enum ibid_code trace_revoke_token(struct store *store, const char *id, co
 	return TRACED(trace, revoke_token, trace->inner, id, by, at_us, err);
 }
 
+static enum ibid_code trace_measure(struct store *store, struct arena *arena,
+                                    struct measurement *ret, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, measure, trace->inner, arena, ret, err);
+}
+
 static enum ibid_code trace_doctor(struct store *store, finding_fn *fn, void *user,
                                    struct ibid_err *err)
 {
@@ -559,6 +566,7 @@ static const struct store_ops trace_ops = {
     .get_token = trace_get_token,
     .list_tokens = trace_list_tokens,
     .revoke_token = trace_revoke_token,
+    .measure = trace_measure,
     .doctor = trace_doctor,
 };
 

@@ -4,6 +4,7 @@ and compared. An ellipsis stands for any text, a line with nothing else for any 
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import tempfile
 import unittest
@@ -46,13 +47,13 @@ class Documentation(unittest.TestCase):
     def tearDown(self):
         shutil.rmtree(self.dir)
 
-    def walk(self, page, first):
+    def walk(self, page, first, **more):
         """All blocks from `first` on in one shell, so that settings and files carry over."""
         pairs = [step for block in blocks(page)[first:] for step in steps(block)]
         self.assertGreater(len(pairs), 5)
         mark = "=-=-=-=-="
         script = "exec 2>&1\n" + "".join("%s\necho '%s'\n" % (command, mark) for command, _ in pairs)
-        environment = {"PATH": self.dir + ":" + os.environ["PATH"], "HOME": self.dir, "NO_COLOR": "1"}
+        environment = {"PATH": self.dir + ":" + os.environ["PATH"], "HOME": self.dir, "NO_COLOR": "1", **more}
         ran = subprocess.run(["bash"], input=script, cwd=self.dir, env=environment, capture_output=True, text=True)
         outputs = ran.stdout.split(mark + "\n")
         self.assertEqual(len(outputs), len(pairs) + 1, ran.stdout)
@@ -67,6 +68,57 @@ class Documentation(unittest.TestCase):
 
     def test_the_case_management_page_shows_what_happens(self):
         self.walk("examples/cases/README.md", 0)
+
+    # ---- Runbooks: on a store where it happened -------------------------------------------------
+
+    def ibid(self, *args, text=None):
+        done = subprocess.run([BINARY, *args], cwd=self.dir, input=text, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def add_contract(self, name, work):
+        """The payments example's contract, with another handler."""
+        with open(os.path.join(SOURCE, "examples/payments/create-payment.yaml"), encoding="utf-8") as example:
+            text = example.read().replace("command: create-payment", "command: " + name)
+        text = re.sub(r"^(route|serialize_by):.*\n", "", text, flags=re.M)
+        with open(os.path.join(self.dir, "contracts", name + ".yaml"), "w", encoding="utf-8") as contract:
+            contract.write(re.sub(r"handler:.*", work, text))
+
+    def silence_worker(self, operation, key):
+        """A command that was paid, and whose worker went silent before it could say so: as ibid_stage leaves it.
+        Made from a rejected one, which has no audit entry either."""
+        payment = '{"from":"A","to":"A","amount":12.50,"currency":"EUR"}'
+        more = ["--contracts", "contracts", "--tenant", "acme", "--operation"]
+        subprocess.run([BINARY, "submit", "--store", "sqlite:pay.db", *more, "create-payment", "--key", key], cwd=self.dir,
+                       input=payment, capture_output=True, text=True)
+        mark = re.search("[0-9a-f]{64}", self.ibid("fingerprint", *more, operation, text=payment)).group()
+        db = sqlite3.connect(os.path.join(self.dir, "pay.db"))
+        with db:
+            db.execute("update ibid_command set operation = ?, state = 'IN_PROGRESS', fingerprint = ?, status = 0, "
+                       "reason = null, text = null, finished_us = 0, lease_token = 4294967296, lease_until_us = 1 "
+                       "where key = ? and state = 'REJECTED'", (operation, bytes.fromhex(mark), key))
+            db.execute("insert into payment (tenant, id, payer, payee, amount, currency, created_at) "
+                       "select tenant, id, 'A', 'B', '12.50', 'EUR', 'today' from ibid_command where key = ?", (key,))
+        db.close()
+
+    def make_trouble(self):
+        shutil.copytree(os.path.join(SOURCE, "examples/payments"), os.path.join(self.dir, "contracts"))
+        with open(os.path.join(self.dir, "contracts", "look.sql"), "w", encoding="utf-8") as script:
+            script.write("select 201 as status, null as body, 'payment' as resource_type, id as resource_id\n"
+                         "  from payment where tenant = :tenant and id = :command_id;\n")
+        self.add_contract("card-payment", "handler: callback\nstaged: { lease: 30s, recover: { sql: look.sql } }")
+        self.add_contract("bank-payment", "handler: callback\nstaged: { lease: 30s, recover: human }")
+        self.ibid("init", "--store", "sqlite:pay.db", "--contracts", "contracts")
+        self.silence_worker("card-payment", "k-1")
+        self.silence_worker("bank-payment", "k-2")
+
+    def test_the_runbook_of_stale_commands_shows_what_happens(self):  # K03
+        self.make_trouble()
+        self.walk("docs/runbooks/stale-in-progress.md", 0, IBID_STORE="sqlite:pay.db", IBID_CONTRACTS="contracts")
+
+    def test_the_runbook_of_alerts_shows_what_happens(self):  # K03
+        self.make_trouble()
+        self.walk("docs/runbooks/alerts.md", 0, IBID_STORE="sqlite:pay.db", IBID_CONTRACTS="contracts")
 
 
 if __name__ == "__main__":

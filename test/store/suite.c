@@ -2583,6 +2583,63 @@ static void exception_of_the_same_subject_is_opened_once(void **state) /* I8 */
 	assert_int_equal(list_exceptions(bed, &all, &got), 5);
 }
 
+static struct measurement measure(struct bed *bed)
+{
+	struct measurement got;
+	check(bed, bed->ops->measure(bed->store, &bed->arena, &got, &bed->err));
+	return got;
+}
+
+static void measure_counts_what_has_no_outcome(void **state) /* K01 */
+{
+	struct bed *bed = bed_of(state);
+	struct measurement got = measure(bed);
+	assert_int_equal(got.commands + got.in_progress + got.stale + got.unknown + got.open, 0);
+	assert_int_equal(got.owner_count, 0);
+	stage(bed, "ended", 1, 7, 1);
+	stage(bed, "running", 2, 7, hour_us);
+	stage(bed, "locked", 3, 7, 0);
+	struct tx *tx = claim_free(bed, "lost", 4);
+	struct command_row unknown = failed("lost", 4);
+	unknown.state = COMMAND_UNKNOWN;
+	complete_row(bed, &tx, &unknown, NULL);
+	tx = claim_free(bed, "other", 5);
+	struct command_row other = failed("other", 5);
+	complete_row(bed, &tx, &other, NULL);
+	got = measure(bed);
+	assert_int_equal(got.commands, 5);
+	assert_int_equal(got.in_progress, 3);
+	assert_int_equal(got.stale, 1);
+	assert_int_equal(got.unknown, 1);
+}
+
+static void measure_counts_open_work_by_owner(void **state) /* K01 J01 */
+{
+	struct bed *bed = bed_of(state);
+	struct exception_row resolved = exception_of(1, "c-1"), late = exception_of(2, "c-2"),
+	                     never = exception_of(3, "c-3"), other = exception_of(4, "c-4");
+	check(bed, open_exception(bed, &resolved));
+	assert_true(backend->exec(backend->sql[SUITE_RESOLVE_EXCEPTIONS]));
+	late.due_us = 1;
+	never.due_us = 0;
+	other.tenant = "other";
+	other.owner = "audit";
+	other.due_us = INT64_C(4102444800000000); /* 2100 */
+	check(bed, open_exception(bed, &other));
+	check(bed, open_exception(bed, &late));
+	check(bed, open_exception(bed, &never));
+	struct measurement got = measure(bed);
+	assert_int_equal(got.open, 3);
+	assert_int_equal(got.overdue, 1);
+	assert_int_equal(got.owner_count, 2);
+	assert_text(got.owners[0].owner, "payments");
+	assert_int_equal(got.owners[0].open, 2);
+	assert_int_equal(got.owners[0].overdue, 1);
+	assert_text(got.owners[1].owner, "audit");
+	assert_int_equal(got.owners[1].open, 1);
+	assert_int_equal(got.owners[1].overdue, 0);
+}
+
 static void exception_of_a_resolved_subject_is_opened_anew(void **state) /* I8 */
 {
 	struct bed *bed = bed_of(state);
@@ -3197,6 +3254,8 @@ int suite_run(const char *name, const struct suite_backend *with)
 	    READY(audit_entries_are_listed_whole_newest_first),
 	    READY(events_of_a_tenant_are_listed_newest_first),
 	    READY(exception_comes_back_whole_within_its_tenant),
+	    READY(measure_counts_what_has_no_outcome),
+	    READY(measure_counts_open_work_by_owner),
 	    READY(exception_of_the_same_subject_is_opened_once),
 	    READY(exception_of_a_resolved_subject_is_opened_anew),
 	    READY(exception_commits_with_its_command_or_not_at_all),

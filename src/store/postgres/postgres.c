@@ -69,6 +69,7 @@ static const struct store_ops postgres_ops = {
     .get_token = pg_get_token,
     .list_tokens = pg_list_tokens,
     .revoke_token = pg_revoke_token,
+    .measure = pg_measure,
     .doctor = pg_doctor,
 };
 

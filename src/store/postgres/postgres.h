@@ -73,6 +73,8 @@
 	X(EXCEPTION_INSERT, exception_insert, 20)                                                      \
 	X(EXCEPTION_GET, exception_get, 2)                                                             \
 	X(EXCEPTION_LIST, exception_list, 8)                                                           \
+	X(EXCEPTION_MEASURE, exception_measure, 0)                                                     \
+	X(LEDGER_MEASURE, ledger_measure, 0)                                                           \
 	X(PAYLOAD_PUT, payload_put, 3)                                                                 \
 	X(PAYLOAD_DELETE, payload_delete, 2)                                                           \
 	X(PAYLOAD_GET, payload_get, 2)                                                                 \
@@ -474,6 +476,10 @@ enum ibid_code pg_put_contract(struct store *store, const struct contract_row *c
 enum ibid_code pg_get_contract(struct store *store, struct arena *arena, const char *kind,
                                const char *name, int version, struct contract_row *ret,
                                struct ibid_err *err);
+
+/* measure.c */
+enum ibid_code pg_measure(struct store *store, struct arena *arena, struct measurement *ret,
+                          struct ibid_err *err);
 
 /* doctor.c */
 enum ibid_code pg_doctor(struct store *store, finding_fn *fn, void *user, struct ibid_err *err);

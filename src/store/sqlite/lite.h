@@ -284,6 +284,10 @@ enum ibid_code lite_list_references(struct store *, struct arena *, const struct
                                     struct reference_row **ret, size_t *ret_count,
                                     struct ibid_err *);
 
+/* measure.c */
+enum ibid_code lite_measure(struct store *, struct arena *, struct measurement *ret,
+                            struct ibid_err *);
+
 /* doctor.c */
 /* The network file system that statfs calls `magic`; NULL: none that is known. */
 const char *lite_network_name(uint64_t magic);

@@ -25,11 +25,11 @@
 	X(erasure_put) \
 	X(event_key_put) X(event_list) X(event_list_by_command) X(event_put) \
 	X(evidence_list) X(evidence_put) X(exception_get) X(exception_list) \
-	X(exception_list_open) X(exception_put) X(fence_put) X(foreign_keys_get) \
+	X(exception_list_open) X(exception_measure) X(exception_put) X(fence_put) X(foreign_keys_get) \
 	X(group_release) X(group_savepoint) X(group_undo) \
 	X(index_describe) X(journal_group_by_source) X(journal_group_count) \
 	X(journal_group_put) X(journal_line_list) X(journal_line_put) X(journal_mode_get) \
-	X(lease_renew) X(machine_history_put) X(machine_move_clear) X(machine_move_get) \
+	X(lease_renew) X(ledger_measure) X(machine_history_put) X(machine_move_clear) X(machine_move_get) \
 	X(machine_move_put) X(machine_state_get) X(machine_state_put) \
 	X(payload_delete) X(payload_get) X(payload_put) X(query_only_set) \
 	X(quick_check) X(reference_by_external) X(reference_by_resource) X(reference_put) \

@@ -72,6 +72,7 @@ static const struct store_ops ops = {
     .get_token = lite_get_token,
     .list_tokens = lite_list_tokens,
     .revoke_token = lite_revoke_token,
+    .measure = lite_measure,
     .doctor = lite_doctor,
 };
 

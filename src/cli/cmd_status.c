@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_status.c -- how a ledger stands, at a glance: a line for each part, and what needs somebody.
+ */
+#include "cli/cli.h"
+#include "cli/output.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LEFT_COLUMNS = 39 };
+
+/* How the directory's contracts and those that the store keeps compare. */
+struct agreement {
+	size_t count, missing, changed;
+};
+
+struct status {
+	const char *store;
+	int schema;
+	struct measurement ledger;
+	bool has_contracts;
+	struct agreement contracts;
+};
+
+/* ---- Looking -------------------------------------------------------------------------------- */
+
+static enum ibid_code compare(struct store *store, struct arena *arena, const char *dir,
+                              struct agreement *ret, struct ibid_err *err)
+{
+	struct contracts *contracts = NULL;
+	enum ibid_code code = load_contracts(dir, &contracts, err);
+	if (code)
+		return code;
+	ret->count = contracts_count(contracts);
+	for (size_t i = 0; !code && i < ret->count; i++) {
+		const struct contract *contract = contracts_at(contracts, i);
+		struct contract_row row;
+		code = store->ops->get_contract(store, arena, "command", contract->name, contract->version,
+		                                &row, err);
+		if (code == IBID_NOT_FOUND)
+			ret->missing++;
+		else if (!code)
+			ret->changed += memcmp(&row.digest, &contract->digest, sizeof row.digest) != 0;
+		if (code == IBID_NOT_FOUND)
+			code = IBID_OK;
+	}
+	contracts_free(contracts);
+	return code;
+}
+
+static enum ibid_code look(struct store *store, struct arena *arena, const char *dir,
+                           struct status *ret, struct ibid_err *err)
+{
+	ret->store = store->ops->name;
+	enum ibid_code code = store->ops->check_schema(store, &ret->schema, err);
+	if (!code)
+		code = store->ops->measure(store, arena, &ret->ledger, err);
+	if (!code && dir) {
+		ret->has_contracts = true;
+		code = compare(store, arena, dir, &ret->contracts, err);
+	}
+	return code;
+}
+
+/* ---- Telling -------------------------------------------------------------------------------- */
+
+static bool print_json(const struct status *status)
+{
+	const struct measurement *ledger = &status->ledger;
+	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
+	obj_begin(&out, NULL, '{');
+	obj_text(&out, "store", status->store);
+	obj_int(&out, "schema", status->schema);
+	obj_bool(&out, "healthy", true);
+	obj_int(&out, "commands", ledger->commands);
+	obj_int(&out, "in_progress", ledger->in_progress);
+	obj_int(&out, "stale", ledger->stale);
+	obj_int(&out, "unknown", ledger->unknown);
+	obj_begin(&out, "exceptions", '{');
+	obj_int(&out, "open", ledger->open);
+	obj_int(&out, "overdue", ledger->overdue);
+	obj_begin(&out, "owners", '[');
+	for (size_t i = 0; i < ledger->owner_count; i++) {
+		obj_begin(&out, NULL, '{');
+		obj_text(&out, "owner", ledger->owners[i].owner);
+		obj_int(&out, "open", ledger->owners[i].open);
+		obj_int(&out, "overdue", ledger->owners[i].overdue);
+		obj_end(&out, '}');
+	}
+	obj_end(&out, ']');
+	obj_end(&out, '}');
+	if (status->has_contracts) {
+		obj_begin(&out, "contracts", '{');
+		obj_int(&out, "count", (int64_t)status->contracts.count);
+		obj_int(&out, "not_kept", (int64_t)status->contracts.missing);
+		obj_int(&out, "changed", (int64_t)status->contracts.changed);
+		obj_end(&out, '}');
+	}
+	obj_end(&out, '}');
+	bool ok = out_line(&out);
+	str_release(&out);
+	return ok;
+}
+
+/* "1,204,331" */
+static const char *grouped(struct arena *arena, int64_t number)
+{
+	char digits[24], text[32];
+	size_t size = (size_t)snprintf(digits, sizeof digits, "%lld", (long long)number), used = 0;
+	for (size_t i = 0; i < size; i++) {
+		if (i && (size - i) % 3 == 0)
+			text[used++] = ',';
+		text[used++] = digits[i];
+	}
+	return arena_strndup(arena, text, used);
+}
+
+static void print_line(const char *name, const char *left, const char *right, const char *needs)
+{
+	if (!left || !right)
+		return; /* no memory: told at the end */
+	out_textf("%-10s ", name);
+	if (*right || needs)
+		out_textf("%-*s%s", LEFT_COLUMNS, left, right);
+	else
+		out_text(left);
+	if (needs) {
+		out_text("  ");
+		out_painted(PAINT_WARN, needs);
+	}
+	out_text("\n");
+}
+
+static void print_store(struct arena *arena, const struct status *status)
+{
+	const struct measurement *ledger = &status->ledger;
+	const char *stale = ledger->stale
+	                        ? arena_printf(arena, ", %s stale", grouped(arena, ledger->stale))
+	                        : "";
+	print_line("store",
+	           arena_printf(arena, "%s, schema %d, healthy", status->store, status->schema),
+	           arena_printf(arena, "commands %s   in progress %s%s   unknown %s",
+	                        grouped(arena, ledger->commands), grouped(arena, ledger->in_progress),
+	                        stale, grouped(arena, ledger->unknown)),
+	           ledger->unknown ? "← needs a person"
+	           : ledger->stale ? "← ibid command recover"
+	                           : NULL);
+}
+
+static void print_exceptions(struct arena *arena, const struct measurement *ledger)
+{
+	const char *owners = "";
+	for (size_t i = 0; i < ledger->owner_count; i++)
+		owners = arena_printf(arena, "%s%s%s %s", owners, i ? "   " : "", ledger->owners[i].owner,
+		                      grouped(arena, ledger->owners[i].open));
+	print_line("exceptions",
+	           arena_printf(arena, "%s open, %s overdue", grouped(arena, ledger->open),
+	                        grouped(arena, ledger->overdue)),
+	           owners, ledger->overdue ? "← needs a person" : NULL);
+}
+
+static void print_contracts(struct arena *arena, const struct agreement *contracts)
+{
+	const char *wrong = contracts->changed
+	                        ? arena_printf(arena, "%zu changed after being put to use",
+	                                       contracts->changed)
+	                    : contracts->missing
+	                        ? arena_printf(arena, "%zu not kept in the store", contracts->missing)
+	                        : "";
+	print_line("contracts", arena_printf(arena, "%zu", contracts->count), wrong,
+	           contracts->changed   ? "← ibid doctor"
+	           : contracts->missing ? "← ibid contract apply"
+	                                : NULL);
+}
+
+int cmd_status(const struct args *args)
+{
+	struct arena arena = {0};
+	struct ibid_err err = {0};
+	struct store *store = NULL;
+	struct status status = {.store = NULL};
+	int exit = CLI_OK;
+	enum ibid_code code = open_store(args, false, true, &store, &err);
+	if (!code)
+		code = look(store, &arena, args->values[OPT_CONTRACTS], &status, &err);
+	if (code) {
+		exit = say_err(&err);
+	} else if (args_has(args, OPT_JSON)) {
+		exit = print_json(&status) ? CLI_OK : CLI_ERROR;
+	} else {
+		print_store(&arena, &status);
+		print_exceptions(&arena, &status.ledger);
+		if (status.has_contracts)
+			print_contracts(&arena, &status.contracts);
+		exit = arena.failed ? say_no_memory() : CLI_OK;
+	}
+	store_close(store);
+	arena_release(&arena);
+	return exit;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* meters.h -- which meters the requests of a house count on. */
+#ifndef HTTP_METERS_H
+#define HTTP_METERS_H
+
+#include "http/metrics.h"
+#include "http/request.h"
+
+/* Find or make the meters of its routes and operations. */
+IBID_CHECK enum ibid_code meters_open(struct house *house, struct metrics *metrics,
+                                      struct ibid_err *err);
+void meters_close(struct house *house); /* the meters stay: others count on them, too */
+
+/* A command that was handed to the crew has its outcome; `result` is NULL where there is none. */
+void meters_command(const struct request *request, const struct ibid_result *result);
+void meters_request(const struct request *request, int64_t took_us);
+
+#endif
