@@ -232,6 +232,7 @@ static void submit(struct request *request)
 	request_suspend(request);
 	if (!crew_submit(request->house->crew, &command, done, request, &err))
 		return;
+	meters_command(request, NULL);
 	answer_error(&request->answer, &request->arena, &err);
 	request_answered(request);
 }

@@ -30,6 +30,8 @@ enum { OPENAPI_BYTES_MAX = 64 << 20, TELLS_MAX = 64, DESCRIPTION_BYTES_MAX = 409
 	X(HEADER_RETRY_AFTER, "Retry-After", "{\"type\":\"integer\",\"minimum\":1}",                   \
 	  "Seconds after which the same may be sent again, with the same key")                         \
 	X(HEADER_AUTHENTICATE, "WWW-Authenticate", "{\"type\":\"string\"}", "How to say who asks")     \
+	X(HEADER_RATE, "RateLimit", "{\"type\":\"string\"}", "What is left of the token's rate")       \
+	X(HEADER_RATE_POLICY, "RateLimit-Policy", "{\"type\":\"string\"}", "The token's rate")         \
 	X(HEADER_CORRELATION, "Correlation-Id", "{\"type\":\"string\"}", "The request's own")
 
 enum header {
@@ -50,7 +52,7 @@ static const struct {
 /* What a problem is told with, wherever it is told. */
 static const unsigned problem_headers[PROBLEM_KINDS] = {
     [PROBLEM_UNAUTHORIZED] = BIT(HEADER_AUTHENTICATE),
-    [PROBLEM_RATE] = BIT(HEADER_RETRY_AFTER),
+    [PROBLEM_RATE] = BIT(HEADER_RETRY_AFTER) | BIT(HEADER_RATE) | BIT(HEADER_RATE_POLICY),
     [PROBLEM_UNAVAILABLE] = BIT(HEADER_RETRY_AFTER),
     [PROBLEM_KEY_REUSED] = BIT(HEADER_COMMAND_ID),
     [PROBLEM_IN_PROGRESS] = BIT(HEADER_COMMAND_ID) | BIT(HEADER_RETRY_AFTER),
@@ -69,6 +71,7 @@ struct tell {
 	unsigned headers;
 	bool problem;
 	const char *schema; /* JSON; of what is no problem */
+	const char *media;  /* its type; NULL: JSON */
 };
 
 struct tells {
@@ -174,7 +177,7 @@ static void add_status(struct str *out, const struct tells *tells, const char *s
 	struct str description = STR_INIT(DESCRIPTION_BYTES_MAX);
 	unsigned told = 0;
 	bool problem = false;
-	const char *schema = NULL;
+	const char *schema = NULL, *media = NULL;
 	for (size_t i = 0; i < tells->count; i++) {
 		const struct tell *one = &tells->items[i];
 		if (strcmp(one->status, status) != 0)
@@ -184,6 +187,7 @@ static void add_status(struct str *out, const struct tells *tells, const char *s
 		told |= one->headers;
 		problem |= one->problem;
 		schema = one->schema ? one->schema : schema;
+		media = one->media ? one->media : media;
 	}
 	obj_begin(out, status, '{');
 	obj_text(out, "description", str_text(&description));
@@ -197,7 +201,7 @@ static void add_status(struct str *out, const struct tells *tells, const char *s
 	obj_end(out, '}');
 	obj_begin(out, "content", '{');
 	if (schema) {
-		obj_begin(out, "application/json", '{');
+		obj_begin(out, media ? media : "application/json", '{');
 		obj_raw(out, "schema", schema);
 		obj_end(out, '}');
 	}
@@ -251,6 +255,7 @@ static void add_answers(struct str *out, const struct route *route, const struct
 		tell(&tells, "200",
 		     (struct tell){.title = route->summary,
 		                   .schema = route->document,
+		                   .media = route->media,
 		                   .headers = route->waits ? BIT(HEADER_RETRY_AFTER) : 0});
 	obj_begin(out, "responses", '{');
 	for (const char *status = status_after(&tells, ""); status;

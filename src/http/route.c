@@ -34,7 +34,7 @@ static const struct route own[] = {
      .id = "ibid.openapi", .document = "{\"type\":\"object\"}"},
     {"GET", "/metrics", run_metrics, .open = true,
      .summary = "What the server counts and measures, in Prometheus' text format",
-     .id = "ibid.metrics", .document = "{\"type\":\"string\"}"},
+     .id = "ibid.metrics", .document = "{\"type\":\"string\"}", .media = "text/plain"},
     {"GET", "/problems/{problem}", run_problem, .open = true,
      .summary = "What a type of problem means", .id = "ibid.problem",
      .document = SCHEMA("ProblemType"), .problems = BIT(PROBLEM_NOT_FOUND)},

@@ -29,6 +29,7 @@ struct route {
 
 	/* For the OpenAPI document, of the server's own: */
 	const char *id, *document;         /* `document`: schema of what it shows, as JSON */
+	const char *media;                 /* of the document; NULL: JSON */
 	const struct route_query *queries; /* ended by one without a name; NULL: none */
 };
 

@@ -350,7 +350,8 @@ class OpenApi:
         return [answer]
 
     # Header None: the status as a whole.
-    RATES = {("429", "Retry-After"): "no token has a rate yet; a rule's 429 has no Retry-After"}
+    RATES = {("429", "Retry-After"): "of a token: test_access; a rule's 429 has none", ("429", "RateLimit"): "likewise",
+             ("429", "RateLimit-Policy"): "likewise", ("403", None): "for roles of a token: test_access"}
 
     def test_every_answer_of_a_contracts_route_is_described_and_every_described_one_comes(self):
         self.in_progress = 425
@@ -400,12 +401,14 @@ class OpenApi:
             "/v1/commands": ["/v1/commands", "/v1/commands?limit=1", "/v1/commands?limit=0"],
             "/v1/commands/{operation}/{key}": ["/v1/commands/note/k-%d" % n for n in range(5)] + ["/v1/commands/note/%4"],
             "/v1/operations/{id}": ["/v1/operations/" + made.json["id"], "/v1/operations/none", "/v1/operations/%4"]}
-        self.assertEqual(set(shown), {path for path, methods in document["paths"].items() if "get" in methods})
+        self.assertEqual(set(shown), {path for path, methods in document["paths"].items() if "get" in methods} - {"/metrics"})
+        self.assertIn("text/plain", document["paths"]["/metrics"]["get"]["responses"]["200"]["content"])
+        self.assertTrue(self.server.get("/metrics").headers["Content-Type"].startswith("text/plain;"))
         for path, asked in shown.items():
             answers = [self.server.ask("GET", one, headers={"Correlation-Id": "c"}) for one in asked]
             if not path.count("."):
                 answers.append(closed.ask("GET", asked[0], headers={"Correlation-Id": "c"}))
-            unreachable = {("503", None): "while it stops, or the store is away", ("429", None): "no token has a rate yet",
+            unreachable = {("503", None): "while it stops, or the store is away", ("429", None): "of a token: test_access", ("403", None): "likewise",
                            ("500", None): "a defect", ("200", "Retry-After"): "only where a worker has it: staged"}
             if "{" not in path and path != "/v1/commands":
                 unreachable[("400", None)] = "for a head that can't be read: test_serve"
