@@ -289,8 +289,10 @@ static bool find_route(struct request *request)
 	const char *method = strcmp(request->method, "HEAD") == 0 ? "GET" : request->method;
 	request->path = arena_strndup(&request->arena, request->uri, size);
 	request->query = mark ? mark + 1 : "";
-	if (!request->path)
+	if (!request->path) {
+		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "out of memory");
 		return false;
+	}
 	request->route = routes_find(&request->house->routes, method, request->path, &request->arena,
 	                             request->params, &allow, &bad);
 	if (request->route && !bad)
