@@ -10,7 +10,10 @@
 
 #include <string.h>
 
-enum { PERIODS_BYTES_MAX = 16 << 20 };
+enum {
+	PERIODS_BYTES_MAX = 16 << 20,
+	COLLISIONS_MAX = 20, /* of one step, with another run or with the work */
+};
 
 /* No UUIDv7 of that time or later is smaller. */
 static struct uuid first_id(int64_t us)
@@ -69,6 +72,20 @@ static void tell(const struct run *run, const struct retention_count *count)
 		run->options->progress(run->options->user, count);
 }
 
+/* A step that met another one in a deadlock was undone, and is taken again. */
+static enum ibid_code take_step(const struct run *run, struct arena *arena,
+                                struct retention_cursor *cursor, struct retention_count *ret,
+                                struct ibid_err *err)
+{
+	struct store *store = run->store;
+	enum ibid_code code = IBID_RETRY;
+	for (int turn = 0; code == IBID_RETRY && turn < COLLISIONS_MAX; turn++)
+		code = store->ops->retain_commands(store, arena, &run->retention, cursor, ret, err);
+	if (code == IBID_RETRY)
+		return err_set(err, IBID_BUSY, "deadlocks kept retention from going on: run it again");
+	return code;
+}
+
 static enum ibid_code retain_commands(const struct run *run, struct retention_count *ret,
                                       struct ibid_err *err)
 {
@@ -83,8 +100,7 @@ static enum ibid_code retain_commands(const struct run *run, struct retention_co
 		cursor.tenant = tenant;
 		arena_release(&arenas[(turn + 1) % 2]);
 		if (!code)
-			code = run->store->ops->retain_commands(run->store, arena, &run->retention, &cursor,
-			                                        ret, err);
+			code = take_step(run, arena, &cursor, ret, err);
 		if (!code)
 			tell(run, ret);
 	}
@@ -98,7 +114,11 @@ static enum ibid_code retain_history(const struct run *run, struct retention_cou
 {
 	enum ibid_code code = IBID_OK;
 	for (bool more = true; !code && more && !time_is_over(run);) {
-		code = run->store->ops->retain_history(run->store, &run->retention, ret, &more, err);
+		code = IBID_RETRY;
+		for (int turn = 0; code == IBID_RETRY && turn < COLLISIONS_MAX; turn++)
+			code = run->store->ops->retain_history(run->store, &run->retention, ret, &more, err);
+		if (code == IBID_RETRY)
+			code = err_set(err, IBID_BUSY, "deadlocks kept retention from going on: run it again");
 		if (!code)
 			tell(run, ret);
 	}
