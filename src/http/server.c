@@ -226,7 +226,7 @@ static void *watch(void *user)
 	struct server *server = user;
 	while (!atomic_load(&server->ended)) {
 		connection_end_slow(server);
-		usleep(WATCH_PAUSE_US);
+		env_sleep_us(server->env, WATCH_PAUSE_US);
 	}
 	return NULL;
 }
@@ -290,7 +290,7 @@ static void *probe(void *user)
 			if (measures)
 				measure_us = now_us + MEASURE_PAUSE_US;
 		}
-		usleep(WATCH_PAUSE_US);
+		env_sleep_us(server->env, WATCH_PAUSE_US);
 	}
 	return NULL;
 }
@@ -323,7 +323,7 @@ static bool drain(struct server *server)
 	pthread_mutex_lock(&server->lock);
 	while (server->active && env_steady_us(server->env) < until_us) {
 		pthread_mutex_unlock(&server->lock);
-		usleep(WATCH_PAUSE_US / 10);
+		env_sleep_us(server->env, WATCH_PAUSE_US / 10);
 		pthread_mutex_lock(&server->lock);
 	}
 	size_t left = server->active;
