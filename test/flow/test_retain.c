@@ -685,6 +685,37 @@ static void a_retention_that_was_broken_off_is_finished_by_the_next(void **state
 	assert_nothing_removed(retain());
 }
 
+/* Every second step meets another run in a deadlock. */
+static const struct store_ops *real_ops;
+static int steps;
+
+static enum ibid_code collide(struct store *store, struct arena *arena,
+                              const struct retention *retention, struct retention_cursor *cursor,
+                              struct retention_count *ret, struct ibid_err *err)
+{
+	if (steps++ % 2 == 0)
+		return err_set(err, IBID_RETRY, "deadlock detected");
+	return real_ops->retain_commands(store, arena, retention, cursor, ret, err);
+}
+
+static void a_step_that_met_another_run_in_a_deadlock_is_taken_again(void **state)
+{
+	(void)state;
+	fill(); /* opens the handle anew */
+	env_virtual_advance(&clock_env, 31 * DAY_US);
+	struct store *store = ibid->ledger->store;
+	struct store_ops colliding = *store->ops;
+	real_ops = store->ops;
+	steps = 0;
+	colliding.retain_commands = collide;
+	store->ops = &colliding;
+	struct retention_count count = retain();
+	store->ops = real_ops;
+	assert_true(steps > 2);
+	assert_true(count.tombstones > 0);
+	assert_nothing_removed(retain());
+}
+
 static void a_command_of_no_contract_is_kept(void **state) /* B10 */
 {
 	(void)state;
@@ -724,6 +755,7 @@ int main(int argc, char **argv)
 	    TEST(history_of_a_month_is_dropped_as_a_whole),
 	    TEST(two_retentions_at_once_remove_everything_once),
 	    TEST(a_retention_that_was_broken_off_is_finished_by_the_next),
+	    TEST(a_step_that_met_another_run_in_a_deadlock_is_taken_again),
 	    TEST(a_command_of_no_contract_is_kept),
 	};
 	return cmocka_run_group_tests_name("retain", tests, NULL, NULL);
