@@ -7,7 +7,7 @@
 #include "ledger/crew.h"
 
 #include "base/steady.h"
-#include "ledger/submission.h"
+#include "ledger/staged.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -17,10 +17,12 @@
 enum { TENANT_QUEUES = 64 }; /* tenants by hash: those that share a queue share its turns */
 
 struct task {
-	struct submission sub;
+	struct submission own;      /* first: a group's member leads to its task */
+	struct ibid_staged *staged; /* whose submission is used instead; NULL: none */
 	struct crew *crew;
 	struct ibid_command command;
 	crew_done *done;
+	crew_staged *done_staged;
 	crew_fn *call; /* instead of a command; NULL: none */
 	void *user;
 	unsigned queue;       /* its tenant's */
@@ -117,20 +119,35 @@ static void leave(struct task *task)
 	free(task);
 }
 
+static struct submission *submission_of(struct task *task)
+{
+	return task->staged ? &task->staged->sub : &task->own;
+}
+
 static void end_task(struct task *task, enum ibid_code code, struct ibid_err *err)
 {
+	struct submission *sub = submission_of(task);
 	struct ibid_result *result = NULL;
-	if (task->sub.result)
-		code = submission_close(&task->sub, code, &result, err);
-	submission_release(&task->sub);
-	task->done(task->user, code, result, err);
+	struct ibid_staged *held = NULL;
+	if (sub->result)
+		code = submission_close(sub, code, &result, err);
+	if (task->staged) {
+		sub->told = NULL; /* whoever ends it has a thread */
+		code = staged_decided(task->staged, code, result, &held, &result, err);
+		task->done_staged(task->user, code, held, code ? NULL : result, err);
+	} else {
+		submission_release(sub);
+		task->done(task->user, code, result, err);
+	}
 	leave(task);
 }
 
 static enum ibid_code begin(struct task *task, struct ibid_err *err)
 {
-	enum ibid_code code = submission_prepare(&task->sub, &task->command, err);
-	return code ? code : submission_begin(&task->sub, err);
+	struct submission *sub = submission_of(task);
+	enum ibid_code code = task->staged ? staged_prepare(task->staged, &task->command, err)
+	                                   : submission_prepare(sub, &task->command, err);
+	return code ? code : submission_begin(sub, err);
 }
 
 static void run_task(struct task *task);
@@ -159,6 +176,7 @@ static void run_task(struct task *task)
 	enum pace pace = PACE_DECIDED;
 	enum ibid_code code = IBID_OK;
 	enum group_part part = task->part;
+	struct submission *sub = submission_of(task);
 	if (task->call) {
 		task->call(task->user);
 		leave(task);
@@ -169,26 +187,31 @@ static void run_task(struct task *task)
 	task->prepared = true;
 	task->part = GROUP_WAITS;
 	if (!code && part != GROUP_WAITS)
-		code = submission_served(&task->sub, part, &pace, &err);
+		code = submission_served(sub, part, &pace, &err);
 	else if (!code)
-		code = submission_advance(&task->sub, &pace, &err);
+		code = submission_advance(sub, &pace, &err);
 	if (code || pace == PACE_DECIDED) {
 		end_task(task, code, &err);
 	} else if (pace == PACE_PAUSE) {
 		pthread_mutex_lock(&crew->lock);
-		task->due_us = env_steady_us(crew->ledger->env) + task->sub.pause_us;
+		task->due_us = env_steady_us(crew->ledger->env) + sub->pause_us;
 		make_rest(crew, task);
 		pthread_mutex_unlock(&crew->lock);
 	} /* else it is in a group, or already in other hands */
+}
+
+static void assign(struct task *task, struct crew *crew, const char *tenant)
+{
+	task->crew = crew;
+	task->part = GROUP_WAITS;
+	task->queue = (unsigned)(group_contention(tenant ? tenant : "", NULL, 0) % TENANT_QUEUES);
 }
 
 /* Onto its way, unless too many are. */
 static enum ibid_code admit(struct crew *crew, struct task *task, const char *tenant,
                             struct ibid_err *err)
 {
-	task->crew = crew;
-	task->part = GROUP_WAITS;
-	task->queue = (unsigned)(group_contention(tenant ? tenant : "", NULL, 0) % TENANT_QUEUES);
+	assign(task, crew, tenant);
 	pthread_mutex_lock(&crew->lock);
 	struct queue *queue = &crew->queues[task->queue];
 	bool full = crew->tasks >= crew->tasks_max || queue->count >= (crew->tasks_max + 1) / 2;
@@ -200,24 +223,48 @@ static enum ibid_code admit(struct crew *crew, struct task *task, const char *te
 	pthread_mutex_unlock(&crew->lock);
 	if (!full)
 		return IBID_OK;
+	ibid_staged_free(task->staged);
 	free(task);
 	return err_set(err, IBID_BUSY,
 	               "too many commands wait already; nothing was done: send it again with the same "
 	               "key, later");
 }
 
-enum ibid_code crew_submit(struct crew *crew, const struct ibid_command *command, crew_done *done,
-                           void *user, struct ibid_err *err)
+static struct task *task_new(const struct ibid_command *command, void *user)
 {
 	struct task *task = calloc(1, sizeof *task);
 	if (!task)
-		return err_set(err, IBID_NOMEM, "out of memory");
+		return NULL;
 	memcpy(&task->command, command,
 	       command->size < sizeof task->command ? command->size : sizeof task->command);
-	submission_init(&task->sub, crew->ledger);
-	task->sub.told = told;
-	task->done = done;
 	task->user = user;
+	return task;
+}
+
+enum ibid_code crew_submit(struct crew *crew, const struct ibid_command *command, crew_done *done,
+                           void *user, struct ibid_err *err)
+{
+	struct task *task = task_new(command, user);
+	if (!task)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	submission_init(&task->own, crew->ledger);
+	task->own.told = told;
+	task->done = done;
+	return admit(crew, task, command->tenant, err);
+}
+
+enum ibid_code crew_stage(struct crew *crew, const struct ibid_command *command, crew_staged *done,
+                          void *user, struct ibid_err *err)
+{
+	struct task *task = task_new(command, user);
+	if (task)
+		task->staged = staged_new(crew->ledger);
+	if (!task || !task->staged) {
+		free(task);
+		return err_set(err, IBID_NOMEM, "out of memory");
+	}
+	task->staged->sub.told = told; /* it waits without a thread, though never in a group */
+	task->done_staged = done;
 	return admit(crew, task, command->tenant, err);
 }
 
@@ -230,6 +277,24 @@ enum ibid_code crew_call(struct crew *crew, const char *tenant, crew_fn *call, v
 	task->call = call;
 	task->user = user;
 	return admit(crew, task, tenant, err);
+}
+
+enum ibid_code crew_call_later(struct crew *crew, const char *tenant, int64_t pause_us,
+                               crew_fn *call, void *user, struct ibid_err *err)
+{
+	struct task *task = calloc(1, sizeof *task);
+	if (!task)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	task->call = call;
+	task->user = user;
+	assign(task, crew, tenant);
+	task->due_us = env_steady_us(crew->ledger->env) + pause_us;
+	pthread_mutex_lock(&crew->lock);
+	crew->tasks++;
+	crew->queues[task->queue].count++;
+	make_rest(crew, task);
+	pthread_mutex_unlock(&crew->lock);
+	return IBID_OK;
 }
 
 size_t crew_busy(struct crew *crew)

@@ -29,10 +29,24 @@ void crew_free(struct crew *crew);
 IBID_CHECK enum ibid_code crew_submit(struct crew *crew, const struct ibid_command *command,
                                       crew_done *done, void *user, struct ibid_err *err);
 
+/* The same for a command whose contract is staged. What is held under a lease now is the callee's,
+ * to be ended and freed; `staged` is NULL where `result` is a decision, or where `code` is an
+ * error.
+ */
+typedef void crew_staged(void *user, enum ibid_code code, struct ibid_staged *staged,
+                         struct ibid_result *result, const struct ibid_err *err);
+IBID_CHECK enum ibid_code crew_stage(struct crew *crew, const struct ibid_command *command,
+                                     crew_staged *done, void *user, struct ibid_err *err);
+
 /* Call `call` on one of the threads, in the tenant's turn: work that waits for the store. */
 typedef void crew_fn(void *user);
 IBID_CHECK enum ibid_code crew_call(struct crew *crew, const char *tenant, crew_fn *call,
                                     void *user, struct ibid_err *err);
+
+/* The same after `pause_us`, and however many are on their way: for work that has begun, and must
+ * not be lost. Its number is bounded by who begins it. IBID_NOMEM. */
+IBID_CHECK enum ibid_code crew_call_later(struct crew *crew, const char *tenant, int64_t pause_us,
+                                          crew_fn *call, void *user, struct ibid_err *err);
 
 size_t crew_busy(struct crew *crew); /* commands on their way, now */
 

@@ -8,24 +8,33 @@
 
 #include <stdlib.h>
 
-enum ibid_code ledger_stage(struct ledger *ledger, const struct ibid_command *command,
-                            struct ibid_staged **ret_staged, struct ibid_result **ret,
-                            struct ibid_err *err)
+struct ibid_staged *staged_new(struct ledger *ledger)
 {
-	struct ibid_result *result = NULL;
 	struct ibid_staged *staged = calloc(1, sizeof *staged);
 	if (!staged)
-		return err_set(err, IBID_NOMEM, "out of memory");
+		return NULL;
+	submission_init(&staged->sub, ledger);
+	staged->sub.errand = ERRAND_STAGE;
+	return staged;
+}
+
+enum ibid_code staged_prepare(struct ibid_staged *staged, const struct ibid_command *command,
+                              struct ibid_err *err)
+{
 	struct submission *sub = &staged->sub;
-	submission_init(sub, ledger);
-	sub->errand = ERRAND_STAGE;
 	enum ibid_code code = submission_prepare(sub, command, err);
 	if (!code && !sub->contract->staged.lease_us)
 		code = err_set(err, IBID_MISUSE,
 		               "the contract of %s does not say `staged`: use ibid_submit",
 		               sub->contract->name);
-	if (!code)
-		code = submission_decide(sub, &result, err);
+	return code;
+}
+
+enum ibid_code staged_decided(struct ibid_staged *staged, enum ibid_code code,
+                              struct ibid_result *result, struct ibid_staged **ret_staged,
+                              struct ibid_result **ret, struct ibid_err *err)
+{
+	struct submission *sub = &staged->sub;
 	if (!code && sub->held)
 		code = submission_view(sub, &staged->view, err);
 	bool held = !code && sub->held;
@@ -38,6 +47,20 @@ enum ibid_code ledger_stage(struct ledger *ledger, const struct ibid_command *co
 	if (!held)
 		ibid_staged_free(staged);
 	return code;
+}
+
+enum ibid_code ledger_stage(struct ledger *ledger, const struct ibid_command *command,
+                            struct ibid_staged **ret_staged, struct ibid_result **ret,
+                            struct ibid_err *err)
+{
+	struct ibid_result *result = NULL;
+	struct ibid_staged *staged = staged_new(ledger);
+	if (!staged)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	enum ibid_code code = staged_prepare(staged, command, err);
+	if (!code)
+		code = submission_decide(&staged->sub, &result, err);
+	return staged_decided(staged, code, result, ret_staged, ret, err);
 }
 
 void ibid_staged_free(struct ibid_staged *staged)
