@@ -16,7 +16,8 @@ void contract_check_defaults(struct problems *problems, const struct node *defau
 
 /* Read one member of a command that has a shape of its own. */
 extern const struct member_type type_key_from, type_fields, type_defaults, type_progress,
-    type_unique, type_handler, type_route, type_staged, type_file, type_guard, type_location;
+    type_unique, type_handler, type_route, type_staged, type_file, type_guard, type_location,
+    type_upstream;
 
 /* The choices of `payload` and of a field's `class`. */
 extern const char *const class_names[];
@@ -34,7 +35,13 @@ void command_check_strategy(struct reading *reading, const struct contract *cont
 void command_check_location(struct reading *reading, const struct contract *contract,
                             const struct node *root);
 
-/* The forms below `fields`, `unique`, `guard` and `staged`, for the reference. */
-extern const struct form field_form, unique_form, guard_form, staged_form;
+/* What work that another service does needs, and what it can't go with: upstream.c. */
+void command_check_upstream(struct reading *reading, const struct contract *contract,
+                            const struct node *root);
+
+/* The forms below `fields`, `unique`, `guard`, `staged`, `upstream` and `upstream.inquiry`, for the
+ * reference. */
+extern const struct form field_form, unique_form, guard_form, staged_form, upstream_form,
+    inquiry_form;
 
 #endif

@@ -153,10 +153,13 @@ static const struct member command_members[] = {
 	 "Which reconciliation would find a missing or double effect?"},
 	{"corrected_by", &type_name, AT(corrected_by), MEMBER_REQUIRED,
 	 "Which operation corrects it legally, without deleting?"},
-	{"handler", &type_handler, AT(script), MEMBER_REQUIRED | MEMBER_OWN,
+	{"handler", &type_handler, 0, MEMBER_REQUIRED | MEMBER_OWN,
 	 "What runs?"},
 	{"staged", &type_staged, AT(staged), MEMBER_OWN,
 	 "Does the work call out, and is done between two transactions?", "no when left out"},
+	{"upstream", &type_upstream, AT(upstream), MEMBER_OWN,
+	 "How is the service called that does the work, and what do its answers mean?",
+	 "handler upstream only"},
 };
 /* clang-format on */
 
@@ -315,4 +318,8 @@ void contract_reference(struct str *out)
 	form_reference(out, &guard_form);
 	str_adds(out, "\n### A staged command, below `staged`\n\n");
 	form_reference(out, &staged_form);
+	str_adds(out, "\n### Work that another service does, below `upstream`\n\n");
+	form_reference(out, &upstream_form);
+	str_adds(out, "\n### An inquiry, below `upstream.inquiry`\n\n");
+	form_reference(out, &inquiry_form);
 }

@@ -125,6 +125,33 @@ struct contract_staged {
 	const char *query; /* RECOVER_QUERY: script file; may contain $store */
 };
 
+/* Where the service tells what became of a call whose answer was not seen. */
+struct contract_inquiry {
+	const char *url;   /* a path on the service or an http address, with {key}, {external_key},
+	                      {command_id} and {tenant} in path and query; NULL: it can't be asked */
+	int executed;      /* the status, 2xx, whose answer is the command's answer */
+	int not_executed;  /* the status that says it never happened, once `settle` has passed */
+	int64_t settle_us; /* how long after a call it may still be carried out; 0: not at all */
+	int64_t backoff_min_us, backoff_max_us; /* between two inquiries */
+	int64_t give_up_us;                     /* then a person looks */
+};
+
+/* handler: upstream. The work is a request that is forwarded to another service. */
+struct contract_upstream {
+	bool given; /* false: the rest is zero */
+	int64_t deadline_us;
+	int64_t wait_us; /* at most the deadline; 0: the caller does not wait */
+	enum { UPSTREAM_WITHOUT_KEY_REFUSE, UPSTREAM_WITHOUT_KEY_PASS } without_key;
+	enum { UPSTREAM_CONFLICT_KEEP, UPSTREAM_CONFLICT_RETRY } conflict; /* its 409 */
+	enum {
+		UPSTREAM_ERROR_KEEP,
+		UPSTREAM_ERROR_RETRY,
+		UPSTREAM_ERROR_UNKNOWN
+	} error;              /* its 5xx; a 503 is always a retry */
+	struct texts headers; /* of its answer, kept beside Content-Type; as written in the contract */
+	struct contract_inquiry inquiry;
+};
+
 /* strategy: version. Which versions of the state are applied. */
 struct contract_guard {
 	const char *version; /* pointer to the field that holds the command's; NULL: no guard */
@@ -158,8 +185,9 @@ struct contract {
 	struct texts serialize_by; /* items NULL: not said; an empty list: it contends for nothing */
 	struct texts emits, covers;
 	const char *reconciled_by, *corrected_by;
-	const char *script; /* handler: {sql: FILE}; NULL for handler: callback */
+	const char *script; /* handler: {sql: FILE}; NULL for callback and upstream */
 	struct contract_staged staged;
+	struct contract_upstream upstream;
 
 	struct texts inherited; /* member paths answered by defaults.yaml: "key.retain" */
 	const char *text;       /* canonical JSON of all answers */

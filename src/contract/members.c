@@ -145,14 +145,17 @@ static const struct form handler_form = {NULL, "a handler", handler_members,
 static void read_handler(struct reading *reading, const struct member *member, const char *path,
                          const struct node *node, void *target)
 {
+	struct contract *contract = target;
 	if (node->type == NODE_MAP) {
-		form_read(reading, &handler_form, "handler.", node, target);
+		form_read(reading, &handler_form, "handler.", node, &contract->script);
 		return;
 	}
 	const char *text = member_text(reading, member, path, node);
-	if (text && strcmp(text, "callback") != 0)
-		PROBLEM_AT(reading->problems, node, "%s is `%s`: it must be callback, or { sql: FILE }",
-		           path, text);
+	if (text && strcmp(text, "upstream") == 0)
+		contract->upstream.given = true;
+	else if (text && strcmp(text, "callback") != 0)
+		PROBLEM_AT(reading->problems, node,
+		           "%s is `%s`: it must be callback, upstream, or { sql: FILE }", path, text);
 }
 
 /* ---- staged --------------------------------------------------------------------------------- */
@@ -554,7 +557,7 @@ const struct member_type type_route = {"a method and a path such as POST /paymen
 const struct member_type type_key_from = {
     "header | a list of fields such as [/source, /documentNo]", read_key_from};
 const struct member_type type_progress = {"answer | accepted | wait 2s", read_progress};
-const struct member_type type_handler = {"callback | { sql: FILE }", read_handler};
+const struct member_type type_handler = {"callback | upstream | { sql: FILE }", read_handler};
 const struct member_type type_fields = {"a mapping of pointers such as /amount to fields",
                                         read_fields};
 const struct member_type type_defaults = {

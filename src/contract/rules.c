@@ -308,8 +308,8 @@ static void staged_work_is_done_outside(const struct check *check)
 {
 	if (check->contract->staged.lease_us && check->contract->script)
 		REFUSE(check, "staged",
-		       "staged commands are done by a program: they need `handler: callback`; a script "
-		       "runs in one transaction and leaves nothing to recover");
+		       "staged commands are done by a program: they need `handler: callback` or "
+		       "`upstream`; a script runs in one transaction and leaves nothing to recover");
 }
 
 void command_check_rules(struct reading *reading, const struct contract *contract,
@@ -326,4 +326,5 @@ void command_check_rules(struct reading *reading, const struct contract *contrac
 		rules[i](&check);
 	command_check_strategy(reading, contract, root);
 	command_check_location(reading, contract, root);
+	command_check_upstream(reading, contract, root);
 }

@@ -120,6 +120,8 @@ static void repetitions_are_silent(const struct check *check)
 static void staged_work_has_a_strategy_that_waits(const struct check *check)
 {
 	enum contract_strategy strategy = check->contract->strategy;
+	if (check->contract->upstream.given)
+		return; /* told by its own rule */
 	if (form_find(check->root, "staged") && strategy != STRATEGY_KEY &&
 	    strategy != STRATEGY_UNIQUE && strategy != STRATEGY_EXTERNAL)
 		REFUSE(check, "staged",
