@@ -5,6 +5,8 @@
  * (K2) No message holds a byte of the file or of a text. */
 #include "base/keyring.h"
 
+#include "base/base64.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -204,48 +206,6 @@ void keyring_free(struct keyring *keyring)
 	free(keyring);
 }
 
-/* ---- Base64url ------------------------------------------------------------------------------ */
-
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-static void add_base64(struct str *out, const unsigned char *bytes, size_t size)
-{
-	for (size_t i = 0; i < size; i += 3) {
-		size_t left = size - i;
-		unsigned group = (unsigned)bytes[i] << 16;
-		group |= left > 1 ? (unsigned)bytes[i + 1] << 8 : 0;
-		group |= left > 2 ? (unsigned)bytes[i + 2] : 0;
-		for (unsigned k = 0; k < (left > 2 ? 4 : left + 1); k++)
-			str_addc(out, digits[group >> (18 - 6 * k) & 63]);
-	}
-}
-
-static int base64_digit(char c)
-{
-	const char *found = c ? strchr(digits, c) : NULL;
-	return found ? (int)(found - digits) : -1;
-}
-
-/* Into `ret`, which has room for 3/4 of `size`. False when it is not the text of any bytes. */
-static bool read_base64(const char *text, size_t size, unsigned char *ret, size_t *ret_size)
-{
-	unsigned group = 0, bits = 0;
-	size_t count = 0;
-	for (size_t i = 0; i < size; i++) {
-		int digit = base64_digit(text[i]);
-		if (digit < 0)
-			return false;
-		group = (group << 6 | (unsigned)digit) & 0xFFFFFF;
-		bits += 6;
-		if (bits >= 8) {
-			bits -= 8;
-			ret[count++] = (unsigned char)(group >> bits);
-		}
-	}
-	*ret_size = count;
-	return size % 4 != 1 && !(group & ((1u << bits) - 1)); /* one text for one meaning */
-}
-
 /* ---- Sealing -------------------------------------------------------------------------------- */
 
 /* Tenant, command and pointer: none of them holds a NUL. */
@@ -303,7 +263,7 @@ enum ibid_code keyring_seal(const struct keyring *keyring, struct env *env,
 		env_random(env, box, NONCE_BYTES);
 		if (encrypt(ctx, key, &where, text, size, box)) {
 			str_addf(out, "%s%s:", prefix, key->id);
-			add_base64(out, box, NONCE_BYTES + size + TAG_BYTES);
+			base64_add(out, box, NONCE_BYTES + size + TAG_BYTES);
 		} else {
 			code = err_set(err, IBID_INTERNAL, "AES-256-GCM is not to be had from libcrypto");
 		}
@@ -376,7 +336,7 @@ enum ibid_code keyring_open(const struct keyring *keyring, const struct seal_pla
 	if (!box)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	enum ibid_code code;
-	if (data_size > INT_MAX / 2 || !read_base64(data, data_size, box, &box_size) ||
+	if (data_size > INT_MAX / 2 || !base64_read(data, data_size, box, &box_size) ||
 	    box_size < NONCE_BYTES + TAG_BYTES)
 		code = err_set(err, IBID_INVALID, "%s is no ciphertext of ibid", place_name(place));
 	else

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* command.c -- a request that brings a command: from its key and body to the answer of its outcome.
  */
+#include "http/command.h"
+
 #include "base/json.h"
 #include "contract/payload.h"
+#include "http/forward.h"
 #include "http/meters.h"
+#include "http/upstream.h"
 #include "ledger/result.h"
 
 #include <stdio.h>
@@ -32,8 +36,7 @@ static const char *unquote(struct arena *arena, const char *text)
 	return key;
 }
 
-/* False: the request is answered. */
-static bool read_key(struct request *request)
+bool command_read_key(struct request *request)
 {
 	struct answer *answer = &request->answer;
 	struct arena *arena = &request->arena;
@@ -62,7 +65,7 @@ static bool read_key(struct request *request)
 
 /* ---- The payload ---------------------------------------------------------------------------- */
 
-static bool is_json(const char *type)
+bool command_is_json(const char *type)
 {
 	static const char wanted[] = "application/json";
 	size_t size = strcspn(type, "; \t");
@@ -71,35 +74,44 @@ static bool is_json(const char *type)
 
 /* The path's parameters are members of the payload (B16): so they are checked, compared with an
  * earlier request's, and handed to the handler like any other. */
-static bool add_params(struct request *request, const struct json *body, struct str *out)
+size_t command_params(struct request *request, struct extra *ret, size_t room)
 {
 	const char *at = request->route->path, *name;
-	size_t size;
+	size_t size, count = 0;
+	while (count < room && route_param(&at, &name, &size)) {
+		ret[count].name = arena_strndup(&request->arena, name, size);
+		ret[count].value = request->params[count];
+		count += ret[count].name != NULL;
+	}
+	return count;
+}
+
+static bool add_extras(struct request *request, const struct json *body, const struct extra *extras,
+                       size_t count, struct str *out)
+{
 	str_addc(out, '{');
-	for (size_t i = 0; route_param(&at, &name, &size); i++) {
-		char member[64];
-		snprintf(member, sizeof member, "%.*s", (int)size, name);
-		if (body && json_member(body, member)) {
+	for (size_t i = 0; i < count; i++) {
+		if (json_member(body, extras[i].name)) {
 			answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
-			               "/%s is given by the path, and not in the body", member);
+			               "/%s is given by the %s, and not in the body", extras[i].name,
+			               *extras[i].name == '@' ? "request" : "path");
 			return false;
 		}
 		str_adds(out, i ? "," : "");
-		str_add_json(out, member, strlen(member));
+		str_add_json(out, extras[i].name, strlen(extras[i].name));
 		str_addc(out, ':');
-		str_add_json(out, request->params[i], strlen(request->params[i]));
+		str_add_json(out, extras[i].value, strlen(extras[i].value));
 	}
 	return true;
 }
 
-static bool join_params(struct request *request)
+bool command_join(struct request *request, const char *text, size_t size,
+                  const struct extra *extras, size_t count)
 {
 	struct arena reading = {0};
 	struct json *body = NULL;
 	struct ibid_err err = {0};
 	struct str out = STR_INIT((8 << 20));
-	const char *text = request->payload_size ? request->payload : "{}";
-	size_t size = request->payload_size ? request->payload_size : 2;
 	bool good = false;
 	if (json_read(&reading, text, size, 0, &body, &err))
 		answer_error(&request->answer, &request->arena, &err);
@@ -107,10 +119,10 @@ static bool join_params(struct request *request)
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
 		               "the body must be a JSON object");
 	else
-		good = add_params(request, body, &out);
+		good = add_extras(request, body, extras, count, &out);
 	if (good) {
 		const char *rest = memchr(text, '{', size);
-		if (body->child)
+		if (body->child && count)
 			str_addc(&out, ',');
 		str_add(&out, rest + 1, size - (size_t)(rest + 1 - text));
 		request->payload = arena_strndup(&request->arena, str_text(&out), out.size);
@@ -124,6 +136,15 @@ static bool join_params(struct request *request)
 	return good;
 }
 
+static bool join_params(struct request *request)
+{
+	struct extra params[ROUTE_PARAMS_MAX];
+	size_t count = command_params(request, params, ROUTE_PARAMS_MAX);
+	bool empty = !request->payload_size;
+	return command_join(request, empty ? "{}" : request->payload, empty ? 2 : request->payload_size,
+	                    params, count);
+}
+
 /* False: the request is answered. */
 static bool read_payload(struct request *request)
 {
@@ -131,7 +152,7 @@ static bool read_payload(struct request *request)
 	const char *type = request_header(request, "Content-Type", &many);
 	request->payload = request->body.size ? request->body.data : "";
 	request->payload_size = request->body.size;
-	if (request->body.size && (!type || !is_json(type))) {
+	if (request->body.size && (!type || !command_is_json(type))) {
 		answer_problem(&request->answer, &request->arena, PROBLEM_MEDIA_TYPE,
 		               "the Content-Type is %s", type ? type : "missing");
 		return false;
@@ -164,11 +185,21 @@ static void add_location(struct request *request, struct answer *answer)
 	const struct ibid_result *result = answer->result;
 	if (*result->command_id)
 		answer_header(answer, "Location",
-		              arena_printf(&request->arena, "/v1/operations/%s", result->command_id));
+		              arena_printf(&request->arena, "%s/v1/operations/%s",
+		                           request->house->routes.prefix, result->command_id));
 }
 
-/* The same outcome gives the same bytes, whoever asks, and whenever (B03). */
-static void answer_result(struct request *request, struct ibid_result *result)
+/* What a service behind the server said is kept as one text: its status, headers and bytes. */
+static void show_upstream(struct request *request, const struct ibid_result *result)
+{
+	struct answer *answer = &request->answer;
+	bool kept = result->decision == IBID_DECISION_EXECUTED ||
+	            result->decision == IBID_DECISION_REJECTED;
+	if (kept && result->body_size)
+		(void)upstream_show(&request->arena, result->body, result->body_size, answer);
+}
+
+void command_answer(struct request *request, struct ibid_result *result)
 {
 	struct answer *answer = &request->answer;
 	bool problem = result->decision != IBID_DECISION_EXECUTED &&
@@ -195,6 +226,8 @@ static void answer_result(struct request *request, struct ibid_result *result)
 		answer_header(answer, "Location", result->location);
 	if (result->retry_after_us)
 		answer_header(answer, "Retry-After", seconds(&request->arena, result->retry_after_us));
+	if (request->contract->upstream.given)
+		show_upstream(request, result);
 }
 
 static void done(void *user, enum ibid_code code, struct ibid_result *result,
@@ -205,19 +238,17 @@ static void done(void *user, enum ibid_code code, struct ibid_result *result,
 	if (code)
 		answer_error(&request->answer, &request->arena, err);
 	else
-		answer_result(request, result);
+		command_answer(request, result);
 	request_answered(request);
 }
 
-static void submit(struct request *request)
+struct ibid_command command_of(struct request *request)
 {
-	struct ibid_err err = {0};
 	bool many;
 	request->correlation_id = request_header(request, "Correlation-Id", &many);
 	request->causation_id = request_header(request, "Causation-Id", &many);
-	request->submitted_us = env_steady_us(request->server->env);
-	struct ibid_command command = {
-	    .size = sizeof command,
+	return (struct ibid_command){
+	    .size = sizeof(struct ibid_command),
 	    .tenant = request->principal.tenant,
 	    .operation = request->contract->name,
 	    .key = request->key,
@@ -229,6 +260,13 @@ static void submit(struct request *request)
 	    .correlation_id = request->correlation_id,
 	    .causation_id = request->causation_id,
 	};
+}
+
+static void submit(struct request *request)
+{
+	struct ibid_err err = {0};
+	struct ibid_command command = command_of(request);
+	request->submitted_us = env_steady_us(request->server->env);
 	request_suspend(request);
 	if (!crew_submit(request->house->crew, &command, done, request, &err))
 		return;
@@ -240,11 +278,17 @@ static void submit(struct request *request)
 static void run(struct request *request, const struct contract *contract)
 {
 	request->contract = contract;
-	if (contract->staged.lease_us)
+	if (contract->upstream.given && request->route->contract)
+		forward_command(request);
+	else if (contract->upstream.given)
+		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
+		               "operation %s is a request of its own: send %s", contract->name,
+		               contract->route);
+	else if (contract->staged.lease_us)
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
 		               "operation %s is staged: it is run by a program that calls ibid_stage",
 		               contract->name);
-	else if (read_key(request) && read_payload(request))
+	else if (command_read_key(request) && read_payload(request))
 		submit(request);
 }
 

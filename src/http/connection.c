@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "http/access.h"
 #include "http/meters.h"
+#include "http/pass.h"
 #include "ledger/result.h"
 
 #include <assert.h>
@@ -227,10 +228,8 @@ void connection_end(void *user, struct MHD_Connection *connection, void **ret_re
 	ibid_result_free(request->answer.result);
 	str_release(&request->body);
 	arena_release(&request->arena);
-	pthread_mutex_lock(&server->lock);
-	request->house->guests--;
-	server->active--;
-	pthread_mutex_unlock(&server->lock);
+	pass_close(request->pass);
+	server_let_go(server, request->house);
 	free(request);
 }
 
@@ -281,6 +280,41 @@ static bool length_is_plain(struct request *request)
 	return plain;
 }
 
+static bool is_one_of(const char *word, const char *const *words)
+{
+	for (; *words; words++)
+		if (strcmp(word, *words) == 0)
+			return true;
+	return false;
+}
+
+/* To the service behind the server, though no contract names it. What changes something there must
+ * not look like a protected request that is only written differently. */
+static bool may_pass(const struct request *request)
+{
+	static const char *const safe[] = {"GET", "HEAD", "OPTIONS", NULL};
+	static const char *const never[] = {"CONNECT", "TRACE", NULL};
+	const char *other = request->server->settings->upstream_other;
+	if (!request->server->upstream || strcmp(other, "none") == 0)
+		return false;
+	if (is_one_of(request->method, safe))
+		return true;
+	return strcmp(other, "all") == 0 && !is_one_of(request->method, never) &&
+	       !routes_resemble(&request->house->routes, request->method, request->path);
+}
+
+/* It goes on as it comes in: nothing is protected by a key. */
+static bool passes(struct request *request)
+{
+	const struct contract *contract = request->route->contract;
+	bool many;
+	if (request->route == request->house->routes.pass)
+		return true;
+	return contract && contract->upstream.given &&
+	       contract->upstream.without_key == UPSTREAM_WITHOUT_KEY_PASS &&
+	       !request_header(request, "Idempotency-Key", &many) && !many;
+}
+
 static bool find_route(struct request *request)
 {
 	const char *allow, *mark = strchr(request->uri, '?');
@@ -295,8 +329,12 @@ static bool find_route(struct request *request)
 	}
 	request->route = routes_find(&request->house->routes, method, request->path, &request->arena,
 	                             request->params, &allow, &bad);
-	if (request->route && !bad)
+	if (!request->route && may_pass(request))
+		request->route = request->house->routes.pass;
+	if (request->route && !bad) {
+		request->passes = passes(request);
 		return true;
+	}
 	if (bad) {
 		request->route = NULL;
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
@@ -322,10 +360,12 @@ static bool body_fits(struct request *request)
 {
 	bool many;
 	const char *length = request_header(request, "Content-Length", &many);
-	if (!length || strtoull(length, NULL, 10) <= (unsigned long long)request->body.cap)
+	size_t most = request->passes ? (size_t)request->server->settings->pass_bytes
+	                              : request->body.cap;
+	if (!length || strtoull(length, NULL, 10) <= most)
 		return true;
 	answer_problem(&request->answer, &request->arena, PROBLEM_TOO_LARGE,
-	               "the body has %s bytes; %zu are allowed", length, request->body.cap);
+	               "the body has %s bytes; %zu are allowed", length, most);
 	return false;
 }
 
@@ -358,15 +398,20 @@ static enum MHD_Result send_answer(struct request *request)
 {
 	const struct answer *answer = &request->answer;
 	bool many;
-	struct MHD_Response *response = MHD_create_response_from_buffer(
-	    answer->body ? answer->size : 0, (void *)(uintptr_t)answer->body, MHD_RESPMEM_PERSISTENT);
+	bool passed = request->pass && !answer->body;
+	struct MHD_Response *response = passed ? pass_response(request)
+	                                       : MHD_create_response_from_buffer(
+	                                             answer->body ? answer->size : 0,
+	                                             (void *)(uintptr_t)answer->body,
+	                                             MHD_RESPMEM_PERSISTENT);
 	const char *correlation = request_header(request, "Correlation-Id", &many);
 	if (!response)
 		return MHD_NO;
-	if (answer->body)
+	if (answer->body && answer->type)
 		MHD_add_response_header(response, "Content-Type", answer->type);
-	MHD_add_response_header(response, "Cache-Control", "no-store");
-	if (correlation)
+	if (!passed)
+		MHD_add_response_header(response, "Cache-Control", "no-store");
+	if (correlation && !passed)
 		MHD_add_response_header(response, "Correlation-Id", correlation);
 	if (atomic_load(&request->server->stopping))
 		MHD_add_response_header(response, "Connection", "close");
@@ -413,6 +458,10 @@ enum MHD_Result connection_handle(void *user, struct MHD_Connection *connection,
 	if (!request->reading) {
 		read_head(request, method, version);
 		return request->answer.status ? send_answer(request) : MHD_YES;
+	}
+	if (*upload_size && request->pass) {
+		*upload_size -= pass_feed(request, upload, *upload_size);
+		return MHD_YES;
 	}
 	if (*upload_size) {
 		read_body(request, upload, *upload_size);

@@ -38,20 +38,27 @@ void meters_close(struct house *house)
 	free(house->route_meters);
 }
 
-static struct operation_meter *operation_meter(const struct request *request)
+static struct operation_meter *operation_meter(const struct house *house,
+                                               const struct contract *contract)
 {
-	const struct contracts *contracts = request->house->ibid->ledger->contracts;
+	const struct contracts *contracts = house->ibid->ledger->contracts;
 	size_t i = 0, count = contracts_count(contracts);
-	while (i < count && contracts_at(contracts, i) != request->contract)
+	while (i < count && contracts_at(contracts, i) != contract)
 		i++;
 	assert(i < count); /* a request's contract is its house's */
-	return request->house->operation_meters[i];
+	return house->operation_meters[i];
 }
 
 void meters_command(const struct request *request, const struct ibid_result *result)
 {
-	int64_t took_us = env_steady_us(request->server->env) - request->submitted_us;
-	struct operation_meter *meter = operation_meter(request);
+	meters_outcome(request->house, request->contract, result,
+	               env_steady_us(request->server->env) - request->submitted_us);
+}
+
+void meters_outcome(const struct house *house, const struct contract *contract,
+                    const struct ibid_result *result, int64_t took_us)
+{
+	struct operation_meter *meter = operation_meter(house, contract);
 	if (result)
 		meter_decided(meter, result->decision, result->replayed, took_us);
 	else

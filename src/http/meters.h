@@ -13,6 +13,8 @@ void meters_close(struct house *house); /* the meters stay: others count on them
 
 /* A command that was handed to the crew has its outcome; `result` is NULL where there is none. */
 void meters_command(const struct request *request, const struct ibid_result *result);
+void meters_outcome(const struct house *house, const struct contract *contract,
+                    const struct ibid_result *result, int64_t took_us);
 void meters_request(const struct request *request, int64_t took_us);
 
 #endif

@@ -34,7 +34,8 @@ struct server {
 	struct metrics *metrics;
 	struct MHD_Daemon *daemon;
 	bool on_loopback;
-	struct access *access; /* the tokens that were seen */
+	struct access *access;     /* the tokens that were seen */
+	struct upstream *upstream; /* the service behind it; NULL: none */
 	pthread_mutex_t lock;
 	struct house *house;   /* the present one */
 	struct house *retired; /* those before it that still have guests */
@@ -43,6 +44,10 @@ struct server {
 	atomic_bool stopping, ended;
 	atomic_bool reachable; /* the store was, a moment ago */
 };
+
+/* Whoever works for a client holds the house, and the server does not end before (server.c). */
+void server_hold(struct server *server, struct house *house);
+void server_let_go(struct server *server, struct house *house);
 
 /* Who asks, as the server knows it. */
 struct principal {
@@ -71,6 +76,8 @@ struct request {
 	bool reading, too_large, suspended;
 	enum step step;
 	struct answer answer;
+	bool passes;       /* it goes to the service without protection, as it comes in */
+	struct pass *pass; /* it has begun to */
 
 	/* What is looked for or sent, for whoever answers later. */
 	const char *key, *payload;

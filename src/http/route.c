@@ -4,6 +4,7 @@
 #include "http/answer.h"
 
 #include <string.h>
+#include <strings.h>
 
 #define SCHEMA(name) "{\"$ref\":\"#/components/schemas/" name "\"}"
 #define BIT(n)       (1u << (n))
@@ -85,15 +86,28 @@ static enum ibid_code check_free(const struct route *routes, size_t count,
 	return IBID_OK;
 }
 
-enum ibid_code routes_make(const struct contracts *contracts, struct routes *ret,
-                           struct ibid_err *err)
+static const struct route pass = {
+    .method = "any", .path = "*", .run = pass_on, .takes_body = true, .roles = ROLE_CLIENT};
+
+static void put_own(struct arena *arena, const char *prefix, struct route *items)
+{
+	memcpy(items, own, sizeof own);
+	for (size_t i = 0; *prefix && i < OWN; i++)
+		if (own[i].run != run_problem) /* types of problems are the same everywhere */
+			items[i].path = arena_printf(arena, "%s%s", prefix, own[i].path);
+}
+
+enum ibid_code routes_make(const struct contracts *contracts, const char *prefix,
+                           struct routes *ret, struct ibid_err *err)
 {
 	size_t count = contracts_count(contracts);
-	struct routes routes = {0};
-	struct route *items = arena_array(&routes.arena, OWN + count, sizeof *items);
+	struct routes routes = {.prefix = prefix};
+	struct route *items = arena_array(&routes.arena, OWN + count + 1, sizeof *items);
 	enum ibid_code code = items ? IBID_OK : err_set(err, IBID_NOMEM, "out of memory");
 	if (!code)
-		memcpy(items, own, sizeof own);
+		put_own(&routes.arena, prefix, items);
+	if (!code && routes.arena.failed)
+		code = err_set(err, IBID_NOMEM, "out of memory");
 	routes.count = OWN;
 	for (size_t i = 0; !code && i < count; i++) {
 		const struct contract *contract = contracts_at(contracts, i);
@@ -115,6 +129,10 @@ enum ibid_code routes_make(const struct contracts *contracts, struct routes *ret
 		items[routes.count++] = route;
 	}
 	routes.items = items;
+	if (!code) {
+		items[routes.count] = pass;
+		routes.pass = &items[routes.count];
+	}
 	if (code)
 		routes_release(&routes);
 	else
@@ -205,4 +223,24 @@ const struct route *routes_find(const struct routes *routes, const char *method,
 	*ret_allow = found ? NULL : allow;
 	*ret_bad = found && !take_values(found, path, arena, values);
 	return found;
+}
+
+bool routes_resemble(const struct routes *routes, const char *method, const char *path)
+{
+	for (size_t i = 0; i < routes->count; i++) {
+		const struct route *route = &routes->items[i];
+		const char *a = route->path, *b = path;
+		if (!route->contract || strcmp(route->method, method) != 0)
+			continue;
+		while (*a && *b) {
+			size_t a_size = strcspn(a, "/"), b_size = strcspn(b, "/");
+			if (*a != '{' && (a_size != b_size || strncasecmp(a, b, a_size) != 0))
+				break;
+			a += a_size + (a[a_size] == '/');
+			b += b_size + (b[b_size] == '/');
+		}
+		if (!*a && !*b)
+			return true;
+	}
+	return false;
 }

@@ -37,11 +37,13 @@ struct routes {
 	struct arena arena;
 	const struct route *items;
 	size_t count;
+	const struct route *pass; /* to the service behind the server; behind the items, not of them */
+	const char *prefix;       /* of the server's own, but for /problems */
 };
 
 /* The server's own and those of the contracts. IBID_CONTRACT when two lead to the same place. */
-IBID_CHECK enum ibid_code routes_make(const struct contracts *contracts, struct routes *ret,
-                                      struct ibid_err *err);
+IBID_CHECK enum ibid_code routes_make(const struct contracts *contracts, const char *prefix,
+                                      struct routes *ret, struct ibid_err *err);
 void routes_release(struct routes *routes);
 
 /* The name of the parameter at `*at` in a path ("{caseId}"); moves behind it. False: there is none.
@@ -58,12 +60,17 @@ const struct route *routes_find(const struct routes *routes, const char *method,
                                 struct arena *arena, const char *values[ROUTE_PARAMS_MAX],
                                 const char **ret_allow, bool *ret_bad);
 
+/* Could somebody who is less strict take this path for one of a contract's with the same method?
+ * Letters of another case, a slash at the end. */
+bool routes_resemble(const struct routes *routes, const char *method, const char *path);
+
 /* routes.c's table of the server's own, by the modules that run them. */
 void run_health(struct request *request);
 void run_ready(struct request *request);
 void run_metrics(struct request *request);
 void run_problem(struct request *request);
 void show_openapi(struct request *request);
+void pass_on(struct request *request);
 void run_command(struct request *request);   /* a contract's route */
 void run_operation(struct request *request); /* POST /v1/commands/{operation} */
 void show_operation(struct request *request);

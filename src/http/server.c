@@ -2,14 +2,18 @@
 /* server.c -- the life of the server: opening, reloading, watching, draining.
  *
  * Threads: libmicrohttpd's one reads and writes every connection; the crew's run commands; one asks
- * the store now and then whether it is there; one ends connections that take too long. The thread
+ * the store now and then whether it is there; one ends connections that take too long. Where there
+ * is a service behind the server, one carries the calls to it, and one finds out what became of
+ * those that had no answer. The thread
  * that called server_run waits for signals. */
 #include "http/server.h"
 
 #include "http/access.h"
 #include "http/connection.h"
+#include "http/inquiry.h"
 #include "http/meters.h"
 #include "http/openapi.h"
+#include "http/upstream.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -63,7 +67,9 @@ static enum ibid_code house_open(const struct server *server, struct house **ret
 	                 .key_file = settings->key_file),
 	    &house->ibid, err);
 	if (!code)
-		code = routes_make(house->ibid->ledger->contracts, &house->routes, err);
+		code = routes_make(house->ibid->ledger->contracts, settings->prefix ? settings->prefix : "", &house->routes, err);
+	if (!code)
+		code = inquiry_prepare(server, house, err);
 	if (!code)
 		code = openapi_make(&house->routes, house->ibid->ledger->contracts, settings,
 		                    &house->openapi, err);
@@ -77,6 +83,22 @@ static enum ibid_code house_open(const struct server *server, struct house **ret
 	else
 		*ret = house;
 	return code;
+}
+
+void server_hold(struct server *server, struct house *house)
+{
+	pthread_mutex_lock(&server->lock);
+	house->guests++;
+	server->active++;
+	pthread_mutex_unlock(&server->lock);
+}
+
+void server_let_go(struct server *server, struct house *house)
+{
+	pthread_mutex_lock(&server->lock);
+	house->guests--;
+	server->active--;
+	pthread_mutex_unlock(&server->lock);
 }
 
 /* Close those before the present one whose last guest has gone. */
@@ -373,7 +395,7 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 {
 	struct server server = {.settings = settings, .log = log, .env = env_system()};
 	struct arena arena = {0};
-	pthread_t watcher, prober;
+	pthread_t watcher, prober, inquirer;
 	char address[300];
 	sigset_t signals;
 	sigemptyset(&signals);
@@ -389,11 +411,14 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 	if (!code)
 		code = access_new(server.env, settings->rate, &server.access, err);
 	if (!code)
+		code = upstream_new(settings, server.env, &server.upstream, err);
+	if (!code)
 		code = house_open(&server, &server.house, err);
 	if (!code)
 		code = start_daemon(&server, &arena, address, err);
 	if (code) {
 		house_close(server.house);
+		upstream_free(server.upstream);
 		access_free(server.access);
 		metrics_free(server.metrics);
 		arena_release(&arena);
@@ -401,6 +426,7 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 	}
 	bool watched = !pthread_create(&watcher, NULL, watch, &server);
 	bool probed = !pthread_create(&prober, NULL, probe, &server);
+	bool inquires = server.upstream && !pthread_create(&inquirer, NULL, inquiry_run, &server);
 	LOG(&server.log, IBID_LOG_INFO, "serve.ready", {"address", log_text(address)});
 	notify("READY=1");
 	ready(user, address);
@@ -413,8 +439,11 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 		return code; /* with everything as it is: the caller ends the process */
 	if (probed)
 		pthread_join(prober, NULL);
+	if (inquires)
+		pthread_join(inquirer, NULL);
 	MHD_stop_daemon(server.daemon);
 	close_retired(&server);
+	upstream_free(server.upstream);
 	house_close(server.house);
 	access_free(server.access);
 	metrics_free(server.metrics);

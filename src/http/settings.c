@@ -29,6 +29,8 @@ static const struct setting table[] = {
     {"key_file", TEXT, AT(key_file), NULL, 0, 0, "keys of encrypted payloads"},
     {"http.listen", TEXT, AT(listen), "127.0.0.1:8080", 0, 0,
      "address and port; [::1]:8080 for IPv6; port 0 takes a free one"},
+    {"http.prefix", TEXT, AT(prefix), NULL, 0, 0,
+     "begins the paths of the server's own routes, such as /ibid; /problems stays"},
     {"http.tls.certificate", TEXT, AT(certificate), NULL, 0, 0, "PEM file; with http.tls.key"},
     {"http.tls.key", TEXT, AT(private_key), NULL, 0, 0, "PEM file of the certificate's key"},
     {"http.open.tenant", TEXT, AT(open_tenant), NULL, 0, 0,
@@ -52,6 +54,22 @@ static const struct setting table[] = {
      "commands on their way at once; one tenant has half of that"},
     {"http.limits.rate", NUMBER, AT(rate), "0", 0, 1000000,
      "requests a second, and at once, of one token; 0: any number"},
+    {"upstream.url", TEXT, AT(upstream), NULL, 0, 0,
+     "the service behind this one, such as http://127.0.0.1:3000"},
+    {"upstream.other", TEXT, AT(upstream_other), "safe", 0, 0,
+     "requests that no contract names: safe passes GET, HEAD and OPTIONS on, all any, none none"},
+    {"upstream.calls", NUMBER, AT(upstream_calls), "256", 1, 10000,
+     "requests at the service at once"},
+    {"upstream.connect", DURATION, AT(upstream_connect_us), "2s", 1000, 3600000000,
+     "how long connecting to it may take"},
+    {"upstream.deadline", DURATION, AT(upstream_deadline_us), "5m", 1000, 86400000000,
+     "how long a request may take that is passed on without a contract"},
+    {"upstream.authorities", TEXT, AT(upstream_authorities), NULL, 0, 0,
+     "PEM file of who vouches for it; otherwise the system's"},
+    {"upstream.limits.answer", BYTES, AT(answer_bytes), "1MiB", 1, 2 << 20,
+     "bytes of an answer that is kept"},
+    {"upstream.limits.body", BYTES, AT(pass_bytes), "1024MiB", 1, 1 << 30,
+     "bytes of a body that is passed on without a contract"},
     {"http.drain", DURATION, AT(drain_us), "30s", 1, 3600000000,
      "how long to finish requests after SIGTERM"},
 };
@@ -223,6 +241,20 @@ static enum ibid_code check(const struct settings *settings, struct ibid_err *er
 		               settings->certificate ? "http.tls.key" : "http.tls.certificate");
 	if (settings->in_progress != 409 && settings->in_progress != 425)
 		return err_set(err, IBID_INVALID, "http.in_progress must be 409 or 425");
+	if (settings->prefix && (*settings->prefix != '/' || strpbrk(settings->prefix, " {}?#%") ||
+	                          settings->prefix[strlen(settings->prefix) - 1] == '/'))
+		return err_set(err, IBID_INVALID,
+		               "http.prefix is `%s`: it must be a path such as /ibid, without a slash at its "
+		               "end",
+		               settings->prefix);
+	static const char *const other[] = {"safe", "all", "none", NULL};
+	for (const char *const *at = other; settings->upstream_other; at++) {
+		if (!*at)
+			return err_set(err, IBID_INVALID, "upstream.other is `%s`: it must be safe, all or none",
+			               settings->upstream_other);
+		if (strcmp(*at, settings->upstream_other) == 0)
+			break;
+	}
 	return IBID_OK;
 }
 

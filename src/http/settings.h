@@ -15,12 +15,16 @@
 struct settings {
 	const char *store, *contracts, *key_file; /* NULL: not given; likewise: */
 	const char *listen, *certificate, *private_key;
+	const char *prefix;
 	const char *open_tenant, *open_client;
 	int64_t threads, connections, queue;
 	int64_t body_bytes, header_bytes, connections_max;
 	int64_t rate;
 	int64_t request_us, idle_us, drain_us;
 	int64_t in_progress;
+	const char *upstream, *upstream_other, *upstream_authorities;
+	int64_t upstream_calls, upstream_connect_us, upstream_deadline_us;
+	int64_t answer_bytes, pass_bytes;
 };
 
 /* Read them. Texts live in `arena`. `file` may be NULL; `given` are "NAME=VALUE". IBID_INVALID

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* forward.c -- a command whose work the service behind the server does (B06, B11).
+ *
+ * The command is staged, the request is sent on once, and its end is recorded under the lease. In
+ * between nobody waits but the client's connection, and that no longer than the contract says. The
+ * service's change and the command's row are not one transaction: where no answer comes, nobody
+ * knows, and nothing is sent again before somebody has looked (I4). */
+#include "http/forward.h"
+
+#include "http/command.h"
+#include "http/meters.h"
+#include "http/pass.h"
+#include "http/upstream.h"
+#include "ledger/staged.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { AGAIN_US = 200000, EXTRAS_MAX = ROUTE_PARAMS_MAX + 3 };
+
+/* What is sent on, beyond the request that brought it. */
+struct forward {
+	struct call call; /* first */
+	struct server *server;
+	struct house *house;
+	const struct contract *contract;
+	struct arena arena;
+	struct str body;
+	const char *tenant;
+	struct ibid_staged *staged;
+	int64_t began_us;
+	_Atomic(struct request *) waiting; /* for the outcome; NULL: it was told something already */
+};
+
+static struct forward *forward_of(struct call *call)
+{
+	return (struct forward *)call;
+}
+
+static void forward_free(struct forward *forward)
+{
+	upstream_leave_place(forward->server->upstream);
+	ibid_staged_free(forward->staged);
+	call_release(&forward->call);
+	str_release(&forward->body);
+	arena_release(&forward->arena);
+	server_let_go(forward->server, forward->house);
+	free(forward);
+}
+
+/* ---- The outcome ---------------------------------------------------------------------------- */
+
+enum meaning {
+	MEANS_DONE,    /* its answer is the command's */
+	MEANS_REFUSED, /* likewise, though nothing was done */
+	MEANS_AGAIN,   /* nothing was done, and the answer is not kept: the same key may try again */
+	MEANS_UNKNOWN,
+};
+
+/* Which answers are outcomes. Who may not ask, or asked at a bad time, has got none (B03). */
+static enum meaning meaning_of(const struct contract_upstream *upstream, int status)
+{
+	switch (status) {
+	case 401:
+	case 403:
+	case 407:
+	case 408:
+	case 425:
+	case 429:
+	case 503: return MEANS_AGAIN;
+	case 409: return upstream->conflict == UPSTREAM_CONFLICT_KEEP ? MEANS_REFUSED : MEANS_AGAIN;
+	default: break;
+	}
+	if (status < 400)
+		return MEANS_DONE;
+	if (status < 500)
+		return MEANS_REFUSED;
+	switch (upstream->error) {
+	case UPSTREAM_ERROR_KEEP: return MEANS_REFUSED;
+	case UPSTREAM_ERROR_RETRY: return MEANS_AGAIN;
+	default: return MEANS_UNKNOWN;
+	}
+}
+
+struct kept {
+	int status;
+	const char *text;
+};
+
+static enum ibid_code give_answer(struct ibid_work *work, void *user)
+{
+	const struct kept *kept = user;
+	return ibid_answer(work, kept->status, kept->text);
+}
+
+enum ibid_code forward_answer(struct ibid_staged *staged, const struct call *call,
+                              struct arena *arena, const struct contract *contract,
+                              struct ibid_result **ret, struct ibid_err *err)
+{
+	struct kept kept = {call->status, upstream_keep(arena, call, &contract->upstream.headers)};
+	if (!kept.text)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	return ibid_staged_finish(staged, give_answer, &kept, ret, err);
+}
+
+static enum ibid_code record_answer(struct forward *forward, struct ibid_result **ret,
+                                    struct ibid_err *err)
+{
+	const struct call *call = &forward->call;
+	struct ibid_staged *staged = forward->staged;
+	const char *said = arena_printf(&forward->arena, "the service answered %d", call->status);
+	const char *kept;
+	switch (meaning_of(&forward->contract->upstream, call->status)) {
+	case MEANS_DONE:
+		return forward_answer(staged, call, &forward->arena, forward->contract, ret, err);
+	case MEANS_REFUSED:
+		kept = upstream_keep(&forward->arena, call, &forward->contract->upstream.headers);
+		if (!kept)
+			return err_set(err, IBID_NOMEM, "out of memory");
+		return staged_refuse(staged, call->status, "UPSTREAM_REFUSED", said, kept, ret, err);
+	case MEANS_AGAIN: return staged_fail(staged, call->status, "UPSTREAM_DECLINED", said, ret, err);
+	default: return staged_unknown(staged, "UPSTREAM_ERROR", said, ret, err);
+	}
+}
+
+/* Under the lease; what it ended in is told to whoever asks with the same key. */
+static enum ibid_code record(struct forward *forward, struct ibid_result **ret,
+                             struct ibid_err *err)
+{
+	const struct call *call = &forward->call;
+	switch (call->end) {
+	case CALL_ANSWERED: return record_answer(forward, ret, err);
+	case CALL_NOT_SENT:
+		return staged_fail(forward->staged, 502, "UPSTREAM_UNREACHABLE",
+		                   arena_printf(&forward->arena,
+		                                "the service can't be reached, and nothing was sent: %s",
+		                                call->why),
+		                   ret, err);
+	default:
+		return staged_unknown(forward->staged, "UPSTREAM_SILENT",
+		                      arena_printf(&forward->arena,
+		                                   "the request was sent, and no whole answer came: %s",
+		                                   call->why),
+		                      ret, err);
+	}
+}
+
+/* ---- Telling -------------------------------------------------------------------------------- */
+
+/* Whoever still waits; once. */
+static struct request *take_waiting(struct forward *forward)
+{
+	return atomic_exchange(&forward->waiting, NULL);
+}
+
+/* An answer that is not kept goes to this caller alone, as it is. */
+static bool show_unkept(struct forward *forward, struct request *request)
+{
+	static const char *const names[] = {"WWW-Authenticate", "Retry-After"};
+	struct call *call = &forward->call;
+	struct answer *answer = &request->answer;
+	struct texts headers = {.items = (const char **)(uintptr_t)names, .count = 2};
+	if (call->end != CALL_ANSWERED ||
+	    meaning_of(&forward->contract->upstream, call->status) != MEANS_AGAIN)
+		return false;
+	const char *text = upstream_keep(&request->arena, call, &headers);
+	answer->status = call->status;
+	return text && upstream_show(&request->arena, text, strlen(text), answer);
+}
+
+static void tell(struct forward *forward, enum ibid_code code, struct ibid_result *result,
+                 const struct ibid_err *err)
+{
+	struct request *request = take_waiting(forward);
+	meters_outcome(forward->house, forward->contract, code ? NULL : result,
+	               env_steady_us(forward->server->env) - forward->began_us);
+	if (!request) {
+		ibid_result_free(code ? NULL : result);
+	} else {
+		if (code)
+			answer_error(&request->answer, &request->arena, err);
+		else if (show_unkept(forward, request)) {
+			request->decision = ibid_decision_name(result->decision);
+			request->command_id = arena_strdup(&request->arena, result->command_id);
+			answer_header(&request->answer, "Ibid-Command-Id", request->command_id);
+			ibid_result_free(result);
+		} else
+			command_answer(request, result);
+		request_answered(request);
+	}
+}
+
+/* It takes longer than the contract lets a caller wait: where to look for it (B11). */
+static void tell_accepted(struct forward *forward)
+{
+	struct request *request = take_waiting(forward);
+	struct ibid_result *result = request ? result_new() : NULL;
+	if (!request)
+		return;
+	if (result) {
+		result_in_progress(result, &forward->staged->sub.id, true);
+		command_answer(request, result);
+	} else {
+		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "out of memory");
+	}
+	request_answered(request);
+}
+
+static void late(struct call *call)
+{
+	tell_accepted(forward_of(call));
+}
+
+/* ---- The course ----------------------------------------------------------------------------- */
+
+static void log_call(const struct forward *forward, enum ibid_code code, const struct ibid_err *err)
+{
+	static const char *const ends[] = {
+	    [CALL_ANSWERED] = "answered", [CALL_NOT_SENT] = "not sent", [CALL_SILENT] = "silent"};
+	const struct call *call = &forward->call;
+	LOG(&forward->server->log, code ? IBID_LOG_ERROR : IBID_LOG_INFO, "upstream.call",
+	    {"operation", log_text(forward->contract->name)},
+	    {"command_id", log_text(ibid_work_command_id(ibid_staged_work(forward->staged)))},
+	    {"end", log_text(ends[call->end])},
+	    {"status", log_int(call->end == CALL_ANSWERED ? call->status : 0)},
+	    {"reason", log_text(code ? err->text : *call->why ? call->why : NULL)},
+	    {"took_us", log_int(env_steady_us(forward->server->env) - forward->began_us)});
+}
+
+/* What the store could not take now may be taken later, as long as the lease lasts. */
+static bool may_try_again(const struct forward *forward, enum ibid_code code)
+{
+	bool passing = code == IBID_UNAVAILABLE || code == IBID_BUSY || code == IBID_IO ||
+	               code == IBID_FULL || code == IBID_NOMEM;
+	return passing && env_steady_us(forward->server->env) - forward->began_us <
+	                      forward->contract->staged.lease_us;
+}
+
+/* On one of the crew's threads. */
+static void finish(void *user)
+{
+	struct forward *forward = user;
+	struct ibid_result *result = NULL;
+	struct ibid_err err = {0}, spare = {0};
+	enum ibid_code code = record(forward, &result, &err);
+	if (code && may_try_again(forward, code)) {
+		tell_accepted(forward);
+		if (!crew_call_later(forward->house->crew, forward->tenant, AGAIN_US, finish, forward,
+		                     &spare))
+			return;
+	}
+	log_call(forward, code, &err);
+	tell(forward, code, result, &err);
+	forward_free(forward);
+}
+
+/* On the calls' thread. */
+static void done(struct call *call)
+{
+	struct forward *forward = forward_of(call);
+	struct ibid_err err = {0};
+	enum ibid_code code = crew_call_later(forward->house->crew, forward->tenant, 0, finish, forward,
+	                                      &err);
+	if (!code)
+		return;
+	tell(forward, code, NULL, &err); /* no memory: its lease ends, and it is looked for */
+	forward_free(forward);
+}
+
+static void send_on(struct forward *forward)
+{
+	struct ibid_err err = {0};
+	if (!forward->contract->upstream.wait_us)
+		tell_accepted(forward);
+	if (!calls_make(forward->server->upstream->calls, &forward->call, &err))
+		return;
+	forward->call.end = CALL_NOT_SENT;
+	snprintf(forward->call.why, sizeof forward->call.why, "%s", err.text);
+	done(&forward->call);
+}
+
+/* On one of the crew's threads: there is a lease, or somebody has decided before. */
+static void staged(void *user, enum ibid_code code, struct ibid_staged *held,
+                   struct ibid_result *result, const struct ibid_err *err)
+{
+	struct forward *forward = user;
+	forward->staged = held;
+	if (held) {
+		const char *id = ibid_work_command_id(ibid_staged_work(held));
+		struct curl_slist *longer = curl_slist_append(
+		    forward->call.headers, arena_printf(&forward->arena, "Ibid-Command-Id: %s", id));
+		if (longer)
+			forward->call.headers = longer;
+		send_on(forward);
+		return;
+	}
+	tell(forward, code, result, err);
+	forward_free(forward);
+}
+
+/* ---- The request ---------------------------------------------------------------------------- */
+
+/* What a retry must bring again: the members of a JSON object; of any other body its value or its
+ * digest; and what the path and the query say. The operation stands for method and route. */
+static bool read_payload(struct request *request)
+{
+	struct extra extras[EXTRAS_MAX];
+	size_t count = command_params(request, extras, ROUTE_PARAMS_MAX);
+	bool many;
+	const char *type = request_header(request, "Content-Type", &many);
+	const char *text = "{}";
+	size_t size = 2;
+	char digest[SHA256_TEXT_SIZE];
+	if (*request->query)
+		extras[count++] = (struct extra){"@query", request->query};
+	const char *body = str_text(&request->body);
+	if (request->body.size && type && command_is_json(type) &&
+	    body[strspn(body, " \t\r\n")] == '{') {
+		text = body;
+		size = request->body.size;
+	} else if (request->body.size) {
+		struct sha256 hash = sha256(body, request->body.size);
+		sha256_write(&hash, digest);
+		extras[count++] = (struct extra){"@type", type ? type : ""};
+		extras[count++] = (struct extra){"@body", digest};
+	}
+	return command_join(request, text, size, extras, count);
+}
+
+static struct forward *forward_new(struct request *request)
+{
+	struct forward *forward = calloc(1, sizeof *forward);
+	if (!forward)
+		return NULL;
+	const struct contract_upstream *upstream = &request->contract->upstream;
+	struct arena *arena = &forward->arena;
+	forward->server = request->server;
+	forward->house = request->house;
+	forward->contract = request->contract;
+	forward->began_us = env_steady_us(request->server->env);
+	forward->tenant = arena_strdup(arena, request->principal.tenant);
+	forward->body = request->body; /* the payload may point into it */
+	request->body = STR_INIT(0);
+	atomic_init(&forward->waiting, request);
+	forward->call = (struct call){
+	    .method = arena_strdup(arena, request->method),
+	    .url = arena_printf(arena, "%s%s", request->server->upstream->base, request->uri),
+	    .headers = upstream_headers(request, true),
+	    .body = str_text(&forward->body),
+	    .body_size = forward->body.size,
+	    .deadline_us = upstream->deadline_us,
+	    .answer_max = (size_t)request->server->settings->answer_bytes,
+	    .done = done,
+	    .late = upstream->wait_us && upstream->wait_us < upstream->deadline_us ? late : NULL,
+	    .late_us = upstream->wait_us,
+	};
+	server_hold(forward->server, forward->house);
+	return forward;
+}
+
+static void begin(struct request *request)
+{
+	struct upstream *upstream = request->server->upstream;
+	struct ibid_err err = {0};
+	if (!upstream_take_place(upstream)) {
+		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE,
+		               "too many requests are at the service already; nothing was done");
+		return;
+	}
+	struct forward *forward = forward_new(request);
+	if (!forward) {
+		upstream_leave_place(upstream);
+		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "out of memory");
+		return;
+	}
+	struct ibid_command command = command_of(request);
+	request_suspend(request);
+	enum ibid_code code = forward->arena.failed || !forward->call.headers
+	                          ? err_set(&err, IBID_NOMEM, "out of memory")
+	                          : crew_stage(request->house->crew, &command, staged, forward, &err);
+	if (!code)
+		return;
+	tell(forward, code, NULL, &err);
+	forward_free(forward);
+}
+
+static bool has_key(struct request *request)
+{
+	bool many;
+	return request_header(request, "Idempotency-Key", &many) || many;
+}
+
+void forward_command(struct request *request)
+{
+	const struct contract *contract = request->contract;
+	if (!upstream_check_request(request))
+		return;
+	if (contract->upstream.without_key == UPSTREAM_WITHOUT_KEY_PASS && !has_key(request))
+		pass_on(request);
+	else if (command_read_key(request) && read_payload(request))
+		begin(request);
+}

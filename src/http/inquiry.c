@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/inquiry.h"
+
+#include "http/forward.h"
+#include "http/upstream.h"
+#include "ledger/staged.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	ROUND_US = 500000, /* between two looks for commands to ask about */
+	PAUSE_US = 50000,  /* how soon the thread sees that the server has ended */
+	ASKED = 1024,      /* commands whose last inquiry is remembered */
+};
+
+/* ---- One inquiry ---------------------------------------------------------------------------- */
+
+struct inquiry {
+	const struct server *server;
+	const struct contract *contract;
+};
+
+static void add_escaped(struct str *out, const char *value)
+{
+	char *escaped = curl_easy_escape(NULL, value, (int)strlen(value));
+	if (escaped)
+		str_adds(out, escaped);
+	else
+		out->failed = true;
+	curl_free(escaped);
+}
+
+static const char *value_of(const struct ibid_work *work, const char *name, size_t size)
+{
+	const struct {
+		const char *name, *value;
+	} values[] = {
+	    {"key", ibid_work_key(work)},
+	    {"external_key", ibid_work_external_key(work)},
+	    {"command_id", ibid_work_command_id(work)},
+	    {"tenant", ibid_work_tenant(work)},
+	};
+	for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+		if (strlen(values[i].name) == size && memcmp(values[i].name, name, size) == 0)
+			return values[i].value;
+	return "";
+}
+
+/* The contract's URL with its placeholders filled in. NULL without memory. */
+static char *url_of(const struct inquiry *inquiry, const struct ibid_work *work)
+{
+	struct str out = STR_INIT(16 << 10);
+	const char *at = inquiry->contract->upstream.inquiry.url;
+	if (*at == '/')
+		str_adds(&out, inquiry->server->upstream->base);
+	while (*at) {
+		size_t plain = strcspn(at, "{"), name;
+		str_add(&out, at, plain);
+		at += plain;
+		if (!*at)
+			break;
+		name = strcspn(++at, "}");
+		add_escaped(&out, value_of(work, at, name));
+		at += name + (at[name] == '}');
+	}
+	return str_take(&out, NULL);
+}
+
+/* Long enough after the call that it can't be carried out any more? */
+static bool has_settled(const struct inquiry *inquiry, const struct ibid_staged *staged)
+{
+	return env_wall_us(inquiry->server->env) - ibid_staged_since_us(staged) >=
+	       inquiry->contract->upstream.inquiry.settle_us;
+}
+
+static enum ibid_code record(const struct inquiry *inquiry, struct ibid_staged *staged,
+                             const struct call *call, struct ibid_err *err)
+{
+	const struct contract_inquiry *terms = &inquiry->contract->upstream.inquiry;
+	struct arena arena = {0};
+	struct ibid_result *result = NULL;
+	enum ibid_code code = IBID_OK; /* it stays unknown */
+	if (call->end == CALL_ANSWERED && call->status == terms->executed)
+		code = forward_answer(staged, call, &arena, inquiry->contract, &result, err);
+	else if (call->end == CALL_ANSWERED && call->status == terms->not_executed &&
+	         has_settled(inquiry, staged))
+		code = staged_fail(staged, 500, "NOT_DONE",
+		                   "the service says that it was not carried out: the same key tries again",
+		                   &result, err);
+	ibid_result_free(result);
+	arena_release(&arena);
+	return code;
+}
+
+/* See ibid_inquirer. */
+static enum ibid_code inquire(struct ibid_staged *staged, void *user)
+{
+	const struct inquiry *inquiry = user;
+	const struct server *server = inquiry->server;
+	struct ibid_err err = {0};
+	char *url = url_of(inquiry, ibid_staged_work(staged));
+	struct call call = {
+	    .method = "GET",
+	    .url = url,
+	    .deadline_us = inquiry->contract->upstream.deadline_us,
+	    .answer_max = (size_t)server->settings->answer_bytes,
+	};
+	enum ibid_code code = url ? calls_wait(server->upstream->calls, &call, &err) : IBID_NOMEM;
+	if (!code)
+		code = record(inquiry, staged, &call, &err);
+	LOG(&server->log, IBID_LOG_INFO, "upstream.inquiry",
+	    {"operation", log_text(inquiry->contract->name)},
+	    {"command_id", log_text(ibid_work_command_id(ibid_staged_work(staged)))},
+	    {"status", log_int(call.end == CALL_ANSWERED ? call.status : 0)},
+	    {"reason", log_text(code ? err.text : *call.why ? call.why : NULL)});
+	call_release(&call);
+	free(url);
+	return code;
+}
+
+enum ibid_code inquiry_prepare(const struct server *server, struct house *house,
+                               struct ibid_err *err)
+{
+	const struct contracts *contracts = house->ibid->ledger->contracts;
+	enum ibid_code code = IBID_OK;
+	for (size_t i = 0; !code && i < contracts_count(contracts); i++) {
+		const struct contract *contract = contracts_at(contracts, i);
+		if (!contract->upstream.given)
+			continue;
+		if (!server->upstream)
+			return err_set(err, IBID_CONTRACT,
+			               "%s: its work is done by the service behind the server: give its "
+			               "address, as in `ibid proxy --upstream http://127.0.0.1:3000`",
+			               contract->file);
+		if (contract->staged.recover != RECOVER_INQUIRY)
+			continue;
+		struct inquiry *inquiry = arena_alloc(&house->routes.arena, sizeof *inquiry);
+		if (!inquiry)
+			return err_set(err, IBID_NOMEM, "out of memory");
+		*inquiry = (struct inquiry){.server = server, .contract = contract};
+		code = ibid_handle_inquiry(house->ibid, contract->name, inquire, inquiry, err);
+	}
+	return code;
+}
+
+/* ---- All of them ---------------------------------------------------------------------------- */
+
+/* When which command was asked about; what is forgotten is asked about again. */
+struct asked {
+	struct {
+		char id[UUID_TEXT_SIZE];
+		int64_t at_us;
+	} items[ASKED];
+};
+
+struct round {
+	struct server *server;
+	struct asked *asked;
+	const struct contract_inquiry *terms;
+};
+
+static size_t place_of(const char *id)
+{
+	size_t hash = 5381;
+	while (*id)
+		hash = hash * 33 + (unsigned char)*id++;
+	return hash % ASKED;
+}
+
+/* The longer it has been unknown, the more seldom it is asked about. */
+static bool is_due(void *user, const char *tenant, const char *operation, const char *command_id,
+                   int64_t since_us)
+{
+	struct round *round = user;
+	const struct contract_inquiry *terms = round->terms;
+	size_t place = place_of(command_id);
+	int64_t age_us = env_wall_us(round->server->env) - since_us, pause_us = age_us / 2;
+	int64_t now_us = env_steady_us(round->server->env);
+	bool same = strcmp(round->asked->items[place].id, command_id) == 0;
+	(void)tenant, (void)operation;
+	if (!terms->url)
+		return !same; /* its script looks once */
+	if (age_us > terms->give_up_us)
+		return false;
+	if (pause_us < terms->backoff_min_us)
+		pause_us = terms->backoff_min_us;
+	if (pause_us > terms->backoff_max_us)
+		pause_us = terms->backoff_max_us;
+	if (same && now_us - round->asked->items[place].at_us < pause_us)
+		return false;
+	snprintf(round->asked->items[place].id, UUID_TEXT_SIZE, "%s", command_id);
+	round->asked->items[place].at_us = now_us;
+	return true;
+}
+
+static void look_round(struct server *server, struct house *house, struct asked *asked)
+{
+	struct ledger *ledger = house->ibid->ledger;
+	for (size_t i = 0; i < contracts_count(ledger->contracts); i++) {
+		const struct contract *contract = contracts_at(ledger->contracts, i);
+		struct round round = {server, asked, &contract->upstream.inquiry};
+		struct ibid_err err = {0};
+		size_t count = 0;
+		if (!contract->upstream.given || atomic_load(&server->ended))
+			continue;
+		if (ledger_recover(ledger,
+		                   IBID_RECOVERY(.operation = contract->name, .unknown = true,
+		                                 .wanted = is_due, .user = &round),
+		                   &count, &err))
+			LOG(&server->log, IBID_LOG_WARN, "upstream.not_recovered",
+			    {"operation", log_text(contract->name)}, {"reason", log_text(err.text)});
+	}
+}
+
+void *inquiry_run(void *user)
+{
+	struct server *server = user;
+	struct asked *asked = calloc(1, sizeof *asked);
+	int64_t next_us = 0;
+	while (asked && !atomic_load(&server->ended)) {
+		if (env_steady_us(server->env) >= next_us) {
+			pthread_mutex_lock(&server->lock);
+			struct house *house = server->house;
+			house->guests++;
+			pthread_mutex_unlock(&server->lock);
+			look_round(server, house, asked);
+			pthread_mutex_lock(&server->lock);
+			house->guests--;
+			pthread_mutex_unlock(&server->lock);
+			next_us = env_steady_us(server->env) + ROUND_US;
+		}
+		env_sleep_us(server->env, PAUSE_US);
+	}
+	free(asked);
+	return NULL;
+}

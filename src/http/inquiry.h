@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* inquiry.h -- what became of commands that the service behind the server was sent, and whose
+ * answer nobody has seen: the service is asked, as their contracts say, and never sent them again
+ * (I4). */
+#ifndef HTTP_INQUIRY_H
+#define HTTP_INQUIRY_H
+
+#include "http/request.h"
+
+/* Before a house is used. IBID_CONTRACT: a contract needs a service, and the settings name none. */
+IBID_CHECK enum ibid_code inquiry_prepare(const struct server *server, struct house *house,
+                                          struct ibid_err *err);
+
+/* A thread: until the server has ended. */
+void *inquiry_run(void *server);
+
+#endif

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/upstream.h"
+
+#include "base/base64.h"
+#include "base/json.h"
+#include "base/obj.h"
+#include "base/utf8.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEPT_BYTES_MAX = 4 << 20 };
+
+/* ---- Where it is ---------------------------------------------------------------------------- */
+
+static enum ibid_code check_url(const char *url, struct ibid_err *err)
+{
+	CURLU *parsed = curl_url();
+	char *scheme = NULL, *user = NULL, *query = NULL, *fragment = NULL;
+	bool good = parsed && !curl_url_set(parsed, CURLUPART_URL, url, 0) &&
+	            !curl_url_get(parsed, CURLUPART_SCHEME, &scheme, 0) &&
+	            (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0) &&
+	            curl_url_get(parsed, CURLUPART_USER, &user, 0) &&
+	            curl_url_get(parsed, CURLUPART_QUERY, &query, 0) &&
+	            curl_url_get(parsed, CURLUPART_FRAGMENT, &fragment, 0);
+	curl_free(scheme);
+	curl_free(user);
+	curl_free(query);
+	curl_free(fragment);
+	curl_url_cleanup(parsed);
+	return good ? IBID_OK
+	            : err_set(err, IBID_INVALID,
+	                      "upstream.url is `%s`: it must be the address of a service, such as "
+	                      "http://127.0.0.1:3000",
+	                      url);
+}
+
+enum ibid_code upstream_new(const struct settings *settings, struct env *env, struct upstream **ret,
+                            struct ibid_err *err)
+{
+	const char *url = settings->upstream;
+	if (!url)
+		return IBID_OK;
+	enum ibid_code code = check_url(url, err);
+	if (code)
+		return code;
+	struct upstream *upstream = calloc(1, sizeof *upstream);
+	if (!upstream)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	size_t size = strlen(url);
+	while (size && url[size - 1] == '/')
+		size--;
+	upstream->settings = settings;
+	upstream->base = arena_strndup(&upstream->arena, url, size);
+	struct calls_options options = {.authorities = settings->upstream_authorities,
+	                                .connect_us = settings->upstream_connect_us};
+	code = upstream->base ? calls_new(env, &options, &upstream->calls, err)
+	                      : err_set(err, IBID_NOMEM, "out of memory");
+	if (code)
+		upstream_free(upstream);
+	else
+		*ret = upstream;
+	return code;
+}
+
+void upstream_free(struct upstream *upstream)
+{
+	if (!upstream)
+		return;
+	calls_free(upstream->calls);
+	arena_release(&upstream->arena);
+	free(upstream);
+}
+
+bool upstream_take_place(struct upstream *upstream)
+{
+	if (atomic_fetch_add(&upstream->places, 1) < (size_t)upstream->settings->upstream_calls)
+		return true;
+	atomic_fetch_sub(&upstream->places, 1);
+	return false;
+}
+
+void upstream_leave_place(struct upstream *upstream)
+{
+	atomic_fetch_sub(&upstream->places, 1);
+}
+
+/* ---- What may go on ------------------------------------------------------------------------- */
+
+static bool is_unreserved(int c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '-' || c == '.' || c == '_' || c == '~';
+}
+
+/* A path that everybody reads alike: no empty or dot segments, and nothing written as %XX that
+ * could stand there by itself, or that is a slash. */
+static bool path_is_plain(const char *path)
+{
+	if (*path != '/')
+		return false;
+	for (const char *at = path; *at; at++) {
+		if ((unsigned char)*at <= ' ' || *at == '\\' || *at == 0x7f)
+			return false;
+		if (*at == '/' && (at[1] == '/' || (at[1] == '.' && (!at[2] || at[2] == '/')) ||
+		                   (at[1] == '.' && at[2] == '.' && (!at[3] || at[3] == '/'))))
+			return false;
+		if (*at != '%')
+			continue;
+		char code[3] = {at[1], at[1] ? at[2] : 0, 0};
+		char *end;
+		long byte = strtol(code, &end, 16);
+		if (end != code + 2 || is_unreserved((int)byte) || byte < ' ' || byte == '/' ||
+		    byte == '\\' || byte == 0x7f)
+			return false;
+	}
+	return true;
+}
+
+static bool is_word(const char *word, size_t size, const char *const *words)
+{
+	for (; *words; words++)
+		if (strlen(*words) == size && strncasecmp(word, *words, size) == 0)
+			return true;
+	return false;
+}
+
+/* What a header `Connection` names is taken out on the way: only what belongs to the connection
+ * may be, and nothing that the service must see. */
+static bool options_are_plain(const char *value)
+{
+	static const char *const plain[] = {"close", "keep-alive", "te", "", NULL};
+	while (*value) {
+		value += strspn(value, " \t,");
+		size_t size = strcspn(value, " \t,");
+		if (!is_word(value, size, plain))
+			return false;
+		value += size;
+	}
+	return true;
+}
+
+bool upstream_check_request(struct request *request)
+{
+	bool many, upgrades;
+	const char *connection = request_header(request, "Connection", &many);
+	const char *upgrade = request_header(request, "Upgrade", &upgrades);
+	const char *wrong = NULL;
+	if (!path_is_plain(request->path))
+		wrong = "the path has empty or dot segments, or needless escapes: the service could read "
+		        "it differently";
+	else if (many || (connection && !options_are_plain(connection)))
+		wrong = "Connection may only say close, keep-alive or TE";
+	else if (upgrade || upgrades)
+		wrong = "a connection can't be upgraded here";
+	if (wrong)
+		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST, "%s", wrong);
+	return !wrong;
+}
+
+/* ---- Headers -------------------------------------------------------------------------------- */
+
+/* Of one connection only, or made anew for the next; and what would change a request's meaning
+ * behind our back. */
+static const char *const dropped[] = {
+    "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization",
+    "TE", "Trailer", "Transfer-Encoding", "Upgrade", "HTTP2-Settings", "Content-Length", NULL};
+static const char *const dropped_of_request[] = {
+    "Host", "Expect", "X-HTTP-Method", "X-HTTP-Method-Override", "X-Method-Override",
+    "Ibid-Command-Id", NULL};
+
+bool upstream_drops(const char *name, size_t size)
+{
+	return is_word(name, size, dropped);
+}
+
+struct heading {
+	struct request *request;
+	struct curl_slist *list;
+	bool keeps, failed;
+	bool type, accept; /* the client said it */
+};
+
+static void add_line(struct heading *heading, const char *line)
+{
+	struct curl_slist *longer = line ? curl_slist_append(heading->list, line) : NULL;
+	heading->failed |= !longer;
+	if (longer)
+		heading->list = longer;
+}
+
+static enum MHD_Result add_header(void *user, enum MHD_ValueKind kind, const char *name,
+                                  const char *value)
+{
+	struct heading *heading = user;
+	struct request *request = heading->request;
+	size_t size = strlen(name);
+	(void)kind;
+	heading->type |= strcasecmp(name, "Content-Type") == 0;
+	heading->accept |= strcasecmp(name, "Accept") == 0;
+	if (is_word(name, size, dropped) || is_word(name, size, dropped_of_request))
+		return MHD_YES;
+	/* Ours, and not the service's business. */
+	if (strcasecmp(name, "Authorization") == 0 && *request->token.id)
+		return MHD_YES;
+	/* What is kept is given to whoever asks again, whatever they can unpack. */
+	if (heading->keeps && (strcasecmp(name, "Accept-Encoding") == 0 ||
+	                       strncasecmp(name, "If-", 3) == 0 || strcasecmp(name, "Range") == 0))
+		return MHD_YES;
+	add_line(heading, arena_printf(&request->arena, value && *value ? "%s: %s" : "%s;", name,
+	                               value ? value : ""));
+	return MHD_YES;
+}
+
+struct curl_slist *upstream_headers(struct request *request, bool keeps)
+{
+	struct heading heading = {.request = request, .keeps = keeps};
+	MHD_get_connection_values(request->connection, MHD_HEADER_KIND, add_header, &heading);
+	/* What libcurl would make up. */
+	if (!heading.type)
+		add_line(&heading, "Content-Type:");
+	if (!heading.accept)
+		add_line(&heading, "Accept:");
+	add_line(&heading, "Expect:");
+	add_line(&heading, "Via: 1.1 ibid");
+	if (!heading.failed)
+		return heading.list;
+	curl_slist_free_all(heading.list);
+	return NULL;
+}
+
+/* ---- What is kept --------------------------------------------------------------------------- */
+
+static void keep_header(struct arena *arena, struct str *out, const struct call *call,
+                        const char *name)
+{
+	const char *value;
+	size_t size;
+	if (!call_header(call, name, &value, &size) || !utf8_ok(value, size))
+		return;
+	obj_text(out, name, arena_strndup(arena, value, size));
+}
+
+/* {"headers":{...},"text":"..."}; bytes that are no text stand under "base64"; of an answer that is
+ * too large only that it was. */
+const char *upstream_keep(struct arena *arena, const struct call *call, const struct texts *headers)
+{
+	struct str out = STR_INIT(KEPT_BYTES_MAX);
+	const struct str *body = &call->answer;
+	obj_begin(&out, NULL, '{');
+	obj_begin(&out, "headers", '{');
+	keep_header(arena, &out, call, "Content-Type");
+	for (size_t i = 0; i < headers->count; i++)
+		if (strcasecmp(headers->items[i], "Content-Type") != 0)
+			keep_header(arena, &out, call, headers->items[i]);
+	obj_end(&out, '}');
+	if (call->too_large) {
+		obj_bool(&out, "tooLarge", true);
+		obj_int(&out, "status", call->status);
+	} else if (utf8_ok(str_text(body), body->size)) {
+		str_adds(&out, ",\"text\":");
+		str_add_json(&out, str_text(body), body->size);
+	} else {
+		str_adds(&out, ",\"base64\":\"");
+		base64_add(&out, (const unsigned char *)body->data, body->size);
+		str_addc(&out, '"');
+	}
+	obj_end(&out, '}');
+	const char *kept = out.failed ? NULL : arena_strndup(arena, out.data, out.size);
+	str_release(&out);
+	return kept;
+}
+
+static bool show_bytes(struct arena *arena, const struct json *base64, struct answer *answer)
+{
+	unsigned char *bytes = arena_alloc(arena, base64->size + 1);
+	answer->body = (char *)bytes;
+	return bytes && base64_read(base64->text, base64->size, bytes, &answer->size);
+}
+
+bool upstream_show(struct arena *arena, const char *kept, size_t size, struct answer *answer)
+{
+	struct json *root = NULL;
+	struct ibid_err err = {0};
+	if (json_read(arena, kept, size, 0, &root, &err))
+		return false;
+	const struct json *headers = json_member(root, "headers"), *text = json_member(root, "text");
+	const struct json *base64 = json_member(root, "base64");
+	if (!headers || headers->type != JSON_OBJECT)
+		return false;
+	if (json_member(root, "tooLarge")) {
+		const struct json *status = json_member(root, "status");
+		answer_problem(answer, arena, PROBLEM_ANSWER_TOO_LARGE,
+		               "the service answered %s; what it said has more than "
+		               "upstream.limits.answer bytes",
+		               status && status->type == JSON_NUMBER ? status->text : "");
+		return true;
+	}
+	answer->type = NULL;
+	for (const struct json *header = headers->child; header; header = header->next) {
+		if (strcmp(header->name, "Content-Type") == 0)
+			answer->type = header->text;
+		else
+			answer_header(answer, header->name, header->text);
+	}
+	answer->body = text ? text->text : NULL;
+	answer->size = text ? text->size : 0;
+	if (base64 && !show_bytes(arena, base64, answer))
+		return false;
+	if (!answer->size)
+		answer->body = NULL;
+	return true;
+}

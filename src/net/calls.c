@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* calls.c -- libcurl's multi interface, driven by one thread.
+ *
+ * The lock guards the list and the flags of who is in it. libcurl and the callbacks are called by
+ * the thread alone, and without the lock. */
+#include "net/calls.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum {
+	POLL_MS = 1000,
+	LATE_POLL_MS = 5, /* how exact `late` is */
+};
+
+struct calls {
+	struct env *env;
+	struct calls_options options;
+	CURLM *multi;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	struct call *list; /* made, and without an end */
+	bool ends;
+};
+
+/* ---- What libcurl asks for ------------------------------------------------------------------ */
+
+static size_t on_head(char *bytes, size_t one, size_t size, void *user)
+{
+	struct call *call = user;
+	(void)one;
+	if (size > 5 && memcmp(bytes, "HTTP/", 5) == 0)
+		str_clear(&call->answer_head); /* what came before was preliminary */
+	else
+		str_add(&call->answer_head, bytes, size);
+	if (call->answer_head.failed)
+		return 0;
+	long status = 0;
+	bool last = size <= 2 && (*bytes == '\r' || *bytes == '\n');
+	curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
+	call->status = (int)status;
+	if (last && status >= 200 && call->head)
+		call->head(call);
+	return size;
+}
+
+static size_t on_body(char *bytes, size_t one, size_t size, void *user)
+{
+	struct call *call = user;
+	(void)one;
+	if (call->take)
+		return call->take(call, bytes, size);
+	if (!call->too_large)
+		str_add(&call->answer, bytes, size);
+	call->too_large = call->answer.failed;
+	return size;
+}
+
+static size_t on_more(char *to, size_t one, size_t room, void *user)
+{
+	struct call *call = user;
+	return call->more(call, to, one * room);
+}
+
+/* ---- One call ------------------------------------------------------------------------------- */
+
+static long milliseconds(int64_t us)
+{
+	return (long)(us / 1000 > 0 ? us / 1000 : 1);
+}
+
+static void set_body(CURL *easy, struct call *call)
+{
+	if (call->more) {
+		curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
+		curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_more);
+		curl_easy_setopt(easy, CURLOPT_READDATA, call);
+		curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)call->length);
+	} else if (call->body) {
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body_size);
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, call->body);
+	} else if (strcmp(call->method, "HEAD") == 0) {
+		curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+	}
+	curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->method);
+}
+
+static enum ibid_code prepare(const struct calls *calls, struct call *call, struct ibid_err *err)
+{
+	int64_t connect_us = calls->options.connect_us < call->deadline_us ? calls->options.connect_us
+	                                                                   : call->deadline_us;
+	CURL *easy = curl_easy_init();
+	if (!easy)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	call->easy = easy;
+	call->answer_head = STR_INIT(CALL_HEAD_BYTES_MAX);
+	call->answer = STR_INIT(call->answer_max);
+	curl_easy_setopt(easy, CURLOPT_PRIVATE, call);
+	curl_easy_setopt(easy, CURLOPT_URL, call->url);
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+	curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
+	curl_easy_setopt(easy, CURLOPT_PROXY, "");
+	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+	curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(connect_us));
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, milliseconds(call->deadline_us));
+	if (calls->options.authorities)
+		curl_easy_setopt(easy, CURLOPT_CAINFO, calls->options.authorities);
+	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->headers);
+	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_head);
+	curl_easy_setopt(easy, CURLOPT_HEADERDATA, call);
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
+	set_body(easy, call);
+	return IBID_OK;
+}
+
+/* Was a byte of the request handed to the network? */
+static bool was_sent(CURL *easy)
+{
+	long head = 0;
+	curl_off_t body = 0;
+	curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &head);
+	curl_easy_getinfo(easy, CURLINFO_SIZE_UPLOAD_T, &body);
+	return head > 0 || body > 0;
+}
+
+static void conclude(struct call *call, CURLcode code)
+{
+	if (code == CURLE_OK) {
+		call->end = CALL_ANSWERED;
+	} else {
+		call->end = was_sent(call->easy) ? CALL_SILENT : CALL_NOT_SENT;
+		snprintf(call->why, sizeof call->why, "%s", curl_easy_strerror(code));
+	}
+	curl_easy_cleanup(call->easy);
+	call->easy = NULL;
+}
+
+void call_release(struct call *call)
+{
+	str_release(&call->answer_head);
+	str_release(&call->answer);
+	curl_slist_free_all(call->headers);
+	call->headers = NULL;
+}
+
+bool call_header(const struct call *call, const char *name, const char **ret, size_t *ret_size)
+{
+	size_t size = strlen(name);
+	bool found = false;
+	for (const char *at = str_text(&call->answer_head); *at;) {
+		size_t line = strcspn(at, "\r\n");
+		if (line > size && at[size] == ':' && strncasecmp(at, name, size) == 0) {
+			const char *value = at + size + 1, *end = at + line;
+			while (value < end && (*value == ' ' || *value == '\t'))
+				value++;
+			while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
+				end--;
+			*ret = value;
+			*ret_size = (size_t)(end - value);
+			found = true;
+		}
+		at += line;
+		at += strspn(at, "\r\n");
+	}
+	return found;
+}
+
+/* ---- The thread ----------------------------------------------------------------------------- */
+
+static void unlink_call(struct calls *calls, const struct call *call)
+{
+	struct call **at = &calls->list;
+	while (*at != call)
+		at = &(*at)->next;
+	*at = call->next;
+}
+
+static void end_call(struct calls *calls, struct call *call, CURLcode code)
+{
+	curl_multi_remove_handle(calls->multi, call->easy);
+	pthread_mutex_lock(&calls->lock);
+	unlink_call(calls, call);
+	pthread_mutex_unlock(&calls->lock);
+	conclude(call, code);
+	call->done(call); /* it is the owner's from here on */
+}
+
+/* What others asked for since the last time. True: somebody was served, look again. */
+static bool serve_one(struct calls *calls)
+{
+	int64_t now_us = env_steady_us(calls->env);
+	struct call *call;
+	pthread_mutex_lock(&calls->lock);
+	for (call = calls->list; call; call = call->next)
+		if (call->adding || call->going_on || call->breaking_off ||
+		    (call->late_at_us && call->late_at_us <= now_us))
+			break;
+	if (!call) {
+		pthread_mutex_unlock(&calls->lock);
+		return false;
+	}
+	bool adding = call->adding, breaking_off = call->breaking_off, going_on = call->going_on;
+	bool late = call->late_at_us && call->late_at_us <= now_us;
+	call->adding = call->going_on = false;
+	if (late)
+		call->late_at_us = 0;
+	pthread_mutex_unlock(&calls->lock);
+	if (adding)
+		curl_multi_add_handle(calls->multi, call->easy);
+	if (late)
+		call->late(call);
+	if (breaking_off)
+		end_call(calls, call, CURLE_ABORTED_BY_CALLBACK);
+	else if (going_on)
+		curl_easy_pause(call->easy, CURLPAUSE_CONT);
+	return true;
+}
+
+static void collect_ended(struct calls *calls)
+{
+	CURLMsg *message;
+	int left;
+	while ((message = curl_multi_info_read(calls->multi, &left))) {
+		struct call *call = NULL;
+		CURLcode code = message->data.result; /* gone with the handle */
+		if (message->msg != CURLMSG_DONE)
+			continue;
+		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&call);
+		end_call(calls, call, code);
+	}
+}
+
+static int poll_ms(struct calls *calls)
+{
+	int wait = POLL_MS;
+	pthread_mutex_lock(&calls->lock);
+	for (const struct call *call = calls->list; call; call = call->next)
+		if (call->late_at_us)
+			wait = LATE_POLL_MS;
+	pthread_mutex_unlock(&calls->lock);
+	return wait;
+}
+
+static bool is_over(struct calls *calls)
+{
+	pthread_mutex_lock(&calls->lock);
+	bool over = calls->ends;
+	pthread_mutex_unlock(&calls->lock);
+	return over;
+}
+
+static void *carry(void *user)
+{
+	struct calls *calls = user;
+	while (!is_over(calls)) {
+		int running;
+		while (serve_one(calls))
+			continue;
+		curl_multi_perform(calls->multi, &running);
+		collect_ended(calls);
+		curl_multi_poll(calls->multi, NULL, 0, poll_ms(calls), NULL);
+	}
+	return NULL;
+}
+
+enum ibid_code calls_new(struct env *env, const struct calls_options *options, struct calls **ret,
+                         struct ibid_err *err)
+{
+	struct calls *calls = calloc(1, sizeof *calls);
+	if (!calls || curl_global_init(CURL_GLOBAL_DEFAULT)) {
+		free(calls);
+		return err_set(err, IBID_NOMEM, "out of memory");
+	}
+	calls->env = env;
+	calls->options = *options;
+	pthread_mutex_init(&calls->lock, NULL);
+	calls->multi = curl_multi_init();
+	if (!calls->multi || pthread_create(&calls->thread, NULL, carry, calls)) {
+		curl_multi_cleanup(calls->multi);
+		pthread_mutex_destroy(&calls->lock);
+		free(calls);
+		return err_set(err, IBID_NOMEM, "can't start a thread");
+	}
+	*ret = calls;
+	return IBID_OK;
+}
+
+void calls_free(struct calls *calls)
+{
+	if (!calls)
+		return;
+	pthread_mutex_lock(&calls->lock);
+	calls->ends = true;
+	pthread_mutex_unlock(&calls->lock);
+	curl_multi_wakeup(calls->multi);
+	pthread_join(calls->thread, NULL);
+	for (struct call *call = calls->list; call; call = call->next) {
+		curl_multi_remove_handle(calls->multi, call->easy);
+		curl_easy_cleanup(call->easy);
+	}
+	curl_multi_cleanup(calls->multi);
+	pthread_mutex_destroy(&calls->lock);
+	free(calls);
+}
+
+/* ---- From other threads --------------------------------------------------------------------- */
+
+enum ibid_code calls_make(struct calls *calls, struct call *call, struct ibid_err *err)
+{
+	enum ibid_code code = prepare(calls, call, err);
+	if (code)
+		return code;
+	pthread_mutex_lock(&calls->lock);
+	call->adding = true;
+	call->late_at_us = call->late ? env_steady_us(calls->env) + call->late_us : 0;
+	call->next = calls->list;
+	calls->list = call;
+	pthread_mutex_unlock(&calls->lock);
+	curl_multi_wakeup(calls->multi);
+	return IBID_OK;
+}
+
+static void ask(struct calls *calls, const struct call *wanted, bool break_off)
+{
+	bool found = false;
+	pthread_mutex_lock(&calls->lock);
+	for (struct call *call = calls->list; call; call = call->next) {
+		if (call != wanted)
+			continue;
+		found = true;
+		if (break_off)
+			call->breaking_off = true;
+		else
+			call->going_on = true;
+	}
+	pthread_mutex_unlock(&calls->lock);
+	if (found)
+		curl_multi_wakeup(calls->multi);
+}
+
+void calls_go_on(struct calls *calls, struct call *call)
+{
+	ask(calls, call, false);
+}
+
+void calls_break_off(struct calls *calls, struct call *call)
+{
+	ask(calls, call, true);
+}
+
+enum ibid_code calls_wait(struct calls *calls, struct call *call, struct ibid_err *err)
+{
+	enum ibid_code code = prepare(calls, call, err);
+	if (!code)
+		conclude(call, curl_easy_perform(call->easy));
+	return code;
+}
