@@ -308,7 +308,14 @@ IBID_API const struct ibid_work *ibid_staged_work(const struct ibid_staged *stag
 /* Grows with every takeover: a partner that compares tokens can refuse a worker that was fenced. */
 IBID_API int64_t ibid_staged_token(const struct ibid_staged *staged);
 
-/* The lease lasts from now again. IBID_FENCED: stop working. */
+/* In an inquiry: from when on the outcome is open, as wall time in microseconds. Of a command whose
+ * lease has ended, when that was; of one that is UNKNOWN, when it became so. Its worker may have
+ * sent something until then, and what it sent may take a while to arrive: "not executed" proves
+ * nothing before that while is over. 0: it is this caller's to do. */
+IBID_API int64_t ibid_staged_since_us(const struct ibid_staged *staged);
+
+/* The lease lasts from now again. IBID_FENCED: stop working. Who looks again at what is UNKNOWN
+ * holds no lease, and renews none: IBID_OK. */
 IBID_API IBID_CHECK enum ibid_code ibid_staged_renew(struct ibid_staged *staged,
                                                      struct ibid_err *err);
 
@@ -337,7 +344,8 @@ IBID_API void ibid_staged_free(struct ibid_staged *staged);
 
 /* Find out what became of a command whose worker went silent, where the contract says `recover:
  * inquiry`: ask the partner, then call finish, fail or unknown. IBID_OK without one of them is
- * unknown; any other code leaves it, to be asked about again when the lease has ended. */
+ * unknown; any other code leaves it, to be asked about again when the lease has ended. Also asked
+ * about what is UNKNOWN, where recovery is told to; then no clear answer changes nothing. */
 typedef enum ibid_code ibid_inquirer(struct ibid_staged *staged, void *user);
 
 /* Register it. Not while other threads recover. */
@@ -351,6 +359,11 @@ typedef void ibid_recovered(void *user, const char *tenant, const char *operatio
                             const char *command_id, const struct ibid_result *result,
                             const char *text);
 
+/* Asked of each command that is UNKNOWN and could be looked at again: now? `since_us` as of
+ * ibid_staged_since_us. So a caller paces its inquiries. */
+typedef bool ibid_wanted(void *user, const char *tenant, const char *operation,
+                         const char *command_id, int64_t since_us);
+
 struct ibid_recovery {
 	size_t size;
 	const char *tenant;    /* NULL: all */
@@ -359,14 +372,19 @@ struct ibid_recovery {
 	bool dry_run;          /* only tell */
 	ibid_recovered *tell;  /* NULL: nobody */
 	void *user;
+	bool unknown;        /* look again at what is UNKNOWN, too, the oldest first */
+	ibid_wanted *wanted; /* which of these; others do not count for the limit; NULL: all */
 };
 #define IBID_RECOVERY(...)                                                                         \
 	(&(struct ibid_recovery){.size = sizeof(struct ibid_recovery), __VA_ARGS__})
 
 /* Bring commands whose lease has ended to an outcome, as their contracts' `recover` says. Each is
  * taken over under a new token first, so that several may recover at once and the old worker is
- * fenced; none is run again. A lease without an end is never taken. `*ret_count`: commands that
- * ended. */
+ * fenced; none is run again. A lease without an end is never taken. With `unknown`, staged commands
+ * that are UNKNOWN are looked at again where there is a script or an inquiry that can: found out,
+ * they end and their exception is resolved in the same transaction; otherwise they are left as they
+ * are.
+ * `*ret_count`: commands that ended. */
 IBID_API IBID_CHECK enum ibid_code ibid_recover(struct ibid *ibid,
                                                 const struct ibid_recovery *recovery,
                                                 size_t *ret_count, struct ibid_err *err);

@@ -54,11 +54,13 @@ void answer_header(struct answer *answer, const char *name, const char *value);
 	  "again.")                                                                                    \
 	X(PROBLEM_INTERNAL, "internal", 500, "The server has a defect",                                \
 	  "Please report it. The same key may be sent again.")                                         \
-	X(PROBLEM_UPSTREAM, "upstream", 502, "The service behind the server did not answer",             \
-	  "The request was passed on without protection, and no answer came. It may have been carried " \
+	X(PROBLEM_UPSTREAM, "upstream", 502, "The service behind the server did not answer",           \
+	  "The request was passed on without protection, and no answer came. It may have been "        \
+	  "carried "                                                                                   \
 	  "out.")                                                                                      \
-	X(PROBLEM_ANSWER_TOO_LARGE, "answer-too-large", 502, "The answer was too large to be kept",     \
-	  "The command was carried out, once, by the service behind the server. Every retry gets this " \
+	X(PROBLEM_ANSWER_TOO_LARGE, "answer-too-large", 502, "The answer was too large to be kept",    \
+	  "The command was carried out, once, by the service behind the server. Every retry gets "     \
+	  "this "                                                                                      \
 	  "answer; look at the service for what it made.")                                             \
 	X(PROBLEM_UNAVAILABLE, "unavailable", 503, "The command can't be taken now",                   \
 	  "Too many commands wait, the store can't be reached, or the server is stopping. Nothing "    \

@@ -11,7 +11,8 @@ struct extra {
 	const char *name, *value;
 };
 
-/* Into request->key, where the contract takes it from the header. False: the request is answered. */
+/* Into request->key, where the contract takes it from the header. False: the request is answered.
+ */
 bool command_read_key(struct request *request);
 
 /* The parameters of the path, at most `room`. How many there are. */

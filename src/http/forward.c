@@ -13,6 +13,7 @@
 #include "http/upstream.h"
 #include "ledger/staged.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,25 +83,13 @@ static enum meaning meaning_of(const struct contract_upstream *upstream, int sta
 	}
 }
 
-struct kept {
-	int status;
-	const char *text;
-};
-
-static enum ibid_code give_answer(struct ibid_work *work, void *user)
-{
-	const struct kept *kept = user;
-	return ibid_answer(work, kept->status, kept->text);
-}
-
 enum ibid_code forward_answer(struct ibid_staged *staged, const struct call *call,
                               struct arena *arena, const struct contract *contract,
                               struct ibid_result **ret, struct ibid_err *err)
 {
-	struct kept kept = {call->status, upstream_keep(arena, call, &contract->upstream.headers)};
-	if (!kept.text)
-		return err_set(err, IBID_NOMEM, "out of memory");
-	return ibid_staged_finish(staged, give_answer, &kept, ret, err);
+	const char *kept = upstream_keep(arena, call, &contract->upstream.headers);
+	return kept ? staged_answer(staged, call->status, kept, ret, err)
+	            : err_set(err, IBID_NOMEM, "out of memory");
 }
 
 static enum ibid_code record_answer(struct forward *forward, struct ibid_result **ret,
@@ -223,7 +212,9 @@ static void log_call(const struct forward *forward, enum ibid_code code, const s
 	    {"command_id", log_text(ibid_work_command_id(ibid_staged_work(forward->staged)))},
 	    {"end", log_text(ends[call->end])},
 	    {"status", log_int(call->end == CALL_ANSWERED ? call->status : 0)},
-	    {"reason", log_text(code ? err->text : *call->why ? call->why : NULL)},
+	    {"reason", log_text(code         ? err->text
+	                        : *call->why ? call->why
+	                                     : NULL)},
 	    {"took_us", log_int(env_steady_us(forward->server->env) - forward->began_us)});
 }
 

@@ -114,7 +114,9 @@ static enum ibid_code inquire(struct ibid_staged *staged, void *user)
 	    {"operation", log_text(inquiry->contract->name)},
 	    {"command_id", log_text(ibid_work_command_id(ibid_staged_work(staged)))},
 	    {"status", log_int(call.end == CALL_ANSWERED ? call.status : 0)},
-	    {"reason", log_text(code ? err.text : *call.why ? call.why : NULL)});
+	    {"reason", log_text(code        ? err.text
+	                        : *call.why ? call.why
+	                                    : NULL)});
 	call_release(&call);
 	free(url);
 	return code;

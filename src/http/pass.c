@@ -21,7 +21,7 @@ struct pipe {
 };
 
 struct pass {
-	struct call call; /* first */
+	struct call call;        /* first */
 	struct request *request; /* until the client is gone */
 	struct upstream *upstream;
 	struct arena arena;
@@ -32,7 +32,7 @@ struct pass {
 	bool whole;         /* the request's body is in */
 	bool headed, ended; /* the answer's head is there; the call is over */
 	bool too_large, gone;
-	bool suspended;             /* the connection is */
+	bool suspended;              /* the connection is */
 	bool up_paused, down_paused; /* the call is */
 };
 
@@ -323,8 +323,8 @@ struct MHD_Response *pass_response(struct request *request)
 	pthread_mutex_lock(&pass->lock);
 	if (call_header(&pass->call, "Content-Length", &length, &size))
 		bytes = strtoull(length, NULL, 10);
-	struct MHD_Response *response = MHD_create_response_from_callback(bytes, BLOCK_BYTES, give, pass,
-	                                                                  NULL);
+	struct MHD_Response *response = MHD_create_response_from_callback(bytes, BLOCK_BYTES, give,
+	                                                                  pass, NULL);
 	if (response)
 		add_headers(response, &request->arena, str_text(&pass->call.answer_head));
 	pthread_mutex_unlock(&pass->lock);

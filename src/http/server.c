@@ -67,7 +67,8 @@ static enum ibid_code house_open(const struct server *server, struct house **ret
 	                 .key_file = settings->key_file),
 	    &house->ibid, err);
 	if (!code)
-		code = routes_make(house->ibid->ledger->contracts, settings->prefix ? settings->prefix : "", &house->routes, err);
+		code = routes_make(house->ibid->ledger->contracts, settings->prefix ? settings->prefix : "",
+		                   &house->routes, err);
 	if (!code)
 		code = inquiry_prepare(server, house, err);
 	if (!code)

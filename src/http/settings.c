@@ -242,15 +242,17 @@ static enum ibid_code check(const struct settings *settings, struct ibid_err *er
 	if (settings->in_progress != 409 && settings->in_progress != 425)
 		return err_set(err, IBID_INVALID, "http.in_progress must be 409 or 425");
 	if (settings->prefix && (*settings->prefix != '/' || strpbrk(settings->prefix, " {}?#%") ||
-	                          settings->prefix[strlen(settings->prefix) - 1] == '/'))
-		return err_set(err, IBID_INVALID,
-		               "http.prefix is `%s`: it must be a path such as /ibid, without a slash at its "
-		               "end",
-		               settings->prefix);
+	                         settings->prefix[strlen(settings->prefix) - 1] == '/'))
+		return err_set(
+		    err, IBID_INVALID,
+		    "http.prefix is `%s`: it must be a path such as /ibid, without a slash at its "
+		    "end",
+		    settings->prefix);
 	static const char *const other[] = {"safe", "all", "none", NULL};
 	for (const char *const *at = other; settings->upstream_other; at++) {
 		if (!*at)
-			return err_set(err, IBID_INVALID, "upstream.other is `%s`: it must be safe, all or none",
+			return err_set(err, IBID_INVALID,
+			               "upstream.other is `%s`: it must be safe, all or none",
 			               settings->upstream_other);
 		if (strcmp(*at, settings->upstream_other) == 0)
 			break;

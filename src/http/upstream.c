@@ -89,8 +89,8 @@ void upstream_leave_place(struct upstream *upstream)
 
 static bool is_unreserved(int c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '-' || c == '.' || c == '_' || c == '~';
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+	       c == '.' || c == '_' || c == '~';
 }
 
 /* A path that everybody reads alike: no empty or dot segments, and nothing written as %XX that
@@ -162,12 +162,25 @@ bool upstream_check_request(struct request *request)
 
 /* Of one connection only, or made anew for the next; and what would change a request's meaning
  * behind our back. */
-static const char *const dropped[] = {
-    "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization",
-    "TE", "Trailer", "Transfer-Encoding", "Upgrade", "HTTP2-Settings", "Content-Length", NULL};
-static const char *const dropped_of_request[] = {
-    "Host", "Expect", "X-HTTP-Method", "X-HTTP-Method-Override", "X-Method-Override",
-    "Ibid-Command-Id", NULL};
+static const char *const dropped[] = {"Connection",
+                                      "Keep-Alive",
+                                      "Proxy-Connection",
+                                      "Proxy-Authenticate",
+                                      "Proxy-Authorization",
+                                      "TE",
+                                      "Trailer",
+                                      "Transfer-Encoding",
+                                      "Upgrade",
+                                      "HTTP2-Settings",
+                                      "Content-Length",
+                                      NULL};
+static const char *const dropped_of_request[] = {"Host",
+                                                 "Expect",
+                                                 "X-HTTP-Method",
+                                                 "X-HTTP-Method-Override",
+                                                 "X-Method-Override",
+                                                 "Ibid-Command-Id",
+                                                 NULL};
 
 bool upstream_drops(const char *name, size_t size)
 {

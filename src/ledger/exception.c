@@ -55,6 +55,26 @@ static const char *payload_ref(struct arena *arena, const struct sha256 *fingerp
 	return arena_printf(arena, "fingerprint:%s", text);
 }
 
+enum ibid_code trouble_over(struct tx *tx, struct arena *arena, const struct command_row *row,
+                            struct ibid_err *err)
+{
+	bool executed = row->state == COMMAND_COMPLETED;
+	struct exception_end end = {
+	    .tenant = row->identity.tenant,
+	    .queue = troubles[TROUBLE_STAGED_UNKNOWN].queue,
+	    .subject_type = "command",
+	    .subject_id = uuid_text(arena, row->id),
+	    .resolved_us = row->finished_us,
+	    .resolution = executed ? "confirmed-executed" : "confirmed-not-executed",
+	    .resolved_by = "recovery",
+	    .note = arena_printf(arena, "found by looking: the command is %s",
+	                         command_state_name(row->state)),
+	};
+	if (arena->failed)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	return tx->store->ops->resolve_exception(tx, &end, err);
+}
+
 struct exception_row trouble_exception(enum trouble trouble, struct arena *arena, struct env *env,
                                        const struct contract *contract,
                                        const struct command_row *row, const char *correlation_id)

@@ -21,4 +21,9 @@ struct exception_row trouble_exception(enum trouble trouble, struct arena *arena
                                        const struct contract *contract,
                                        const struct command_row *row, const char *correlation_id);
 
+/* What nobody knew about the command of `row` is known by now, and the row says what: its item is
+ * resolved with it (I1). */
+IBID_CHECK enum ibid_code trouble_over(struct tx *tx, struct arena *arena,
+                                       const struct command_row *row, struct ibid_err *err);
+
 #endif

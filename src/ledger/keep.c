@@ -7,6 +7,7 @@
 #include "ledger/keep.h"
 
 #include "contract/classes.h"
+#include "ledger/exception.h"
 #include "ledger/submission.h"
 
 #include <string.h>
@@ -84,6 +85,8 @@ enum ibid_code keep_row(struct submission *sub, struct tx *tx, const struct comm
 	struct payload_row payload;
 	bool writes = false;
 	enum ibid_code code = tx->store->ops->put_command(tx, row, previous, err);
+	if (!code && previous && previous->state == COMMAND_UNKNOWN)
+		code = trouble_over(tx, &sub->attempt, row, err);
 	if (!code)
 		code = keep_payload(sub, row, previous, &writes, &payload, err);
 	return !code && writes ? tx->store->ops->put_payload(tx, &payload, err) : code;

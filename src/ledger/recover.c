@@ -5,12 +5,16 @@
  * Then somebody looks: the contract's script at business state, the program's inquiry at the
  * partner, or a person. Nothing is run again before that (I4): "not done" makes the command FAILED,
  * which the same key may stage again; no clear answer makes it UNKNOWN. A recovery that is cut off
- * anywhere leaves a lease that ends, too. */
+ * anywhere leaves a lease that ends, too.
+ *
+ * What is UNKNOWN may be looked at again. That takes no lease: whoever finds out compares the token
+ * on the row in the transaction that writes the outcome (I6); the others are fenced. Who finds out
+ * nothing writes nothing. */
 #include "ledger/staged.h"
 
 #include <string.h>
 
-enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 10000 };
+enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 10000, UNKNOWN_PAGE = 200 };
 
 static const char not_done[] = "NOT_DONE";
 
@@ -59,7 +63,8 @@ static void hold_row(struct submission *sub, const struct command_row *row)
 	sub->fingerprint = row->fingerprint;
 	sub->id = row->id;
 	sub->token = row->lease_token;
-	sub->errand = ERRAND_TAKE;
+	sub->resolves = row->state == COMMAND_UNKNOWN;
+	sub->errand = sub->resolves ? ERRAND_FINISH : ERRAND_TAKE;
 }
 
 /* Whose lease and whose answers: the version on the row. How it is recovered: the newest word. */
@@ -78,6 +83,14 @@ static enum ibid_code find_contract(struct submission *sub, const struct command
 	return code;
 }
 
+/* An inquiry may say itself why it does not know. */
+static const char *inquiry_said(const struct submission *sub)
+{
+	if (sub->resolves && sub->end.given && sub->end.state == COMMAND_UNKNOWN)
+		return sub->outcome.text;
+	return "its worker went silent, and the inquiry gave no answer";
+}
+
 static enum ibid_code inquire(struct ibid_staged *staged, struct ibid_result **ret,
                               struct ibid_err *err)
 {
@@ -86,11 +99,14 @@ static enum ibid_code inquire(struct ibid_staged *staged, struct ibid_result **r
 	enum ibid_code code = submission_view(sub, &staged->view, err);
 	if (!code)
 		code = operation->inquire(staged, operation->inquire_user);
+	if (code == IBID_FENCED)
+		return err_set(err, code, "somebody else has ended it");
 	if (code)
 		return err_set(err, IBID_FAILED, "the inquiry could not be made: %s", ibid_code_name(code));
 	/* Gives back what the inquiry ended it with, if it did. */
-	return submission_end(sub, COMMAND_UNKNOWN, "OUTCOME_UNKNOWN",
-	                      "its worker went silent, and the inquiry gave no answer", ret, err);
+	struct ending unknown = {
+	    .state = COMMAND_UNKNOWN, .reason = "OUTCOME_UNKNOWN", .text = inquiry_said(sub)};
+	return submission_end(sub, &unknown, ret, err);
 }
 
 static enum ibid_code find_out(struct ibid_staged *staged, struct ibid_result **ret,
@@ -104,32 +120,53 @@ static enum ibid_code find_out(struct ibid_staged *staged, struct ibid_result **
 	}
 	if (sub->operation->inquire)
 		return inquire(staged, ret, err);
-	return submission_end(
-	    sub, COMMAND_UNKNOWN, "OUTCOME_UNKNOWN",
-	    "its worker went silent: whether it was done has to be found out by a person", ret, err);
+	struct ending unknown = {
+	    .state = COMMAND_UNKNOWN,
+	    .reason = "OUTCOME_UNKNOWN",
+	    .text = "its worker went silent: whether it was done has to be found out by a person"};
+	return submission_end(sub, &unknown, ret, err);
+}
+
+static enum ibid_code take_over(struct submission *sub, struct ibid_err *err)
+{
+	struct ibid_result *result = NULL;
+	enum ibid_code code = submission_decide(sub, &result, err);
+	ibid_result_free(result);
+	if (!code && !sub->held)
+		code = err_set(err, IBID_BUSY, "whether it was taken over is not known yet");
+	return code;
+}
+
+/* From when on the outcome is open, on the row as it was found. */
+static int64_t since_us(const struct command_row *row)
+{
+	if (row->state == COMMAND_UNKNOWN)
+		return row->finished_us;
+	return row->lease_until_us > row->created_us ? row->lease_until_us : row->created_us;
 }
 
 /* `*ret` is NULL where somebody else has it by now. */
 static enum ibid_code recover_row(struct ledger *ledger, const struct command_row *row,
                                   struct ibid_result **ret, struct ibid_err *err)
 {
-	struct ibid_staged staged = {0};
+	struct ibid_staged staged = {.since_us = since_us(row)};
 	struct submission *sub = &staged.sub;
 	struct ibid_result *result = NULL;
 	submission_init(sub, ledger);
 	hold_row(sub, row);
 	enum ibid_code code = find_contract(sub, row, err);
+	if (!code && !sub->resolves)
+		code = take_over(sub, err);
 	if (!code)
-		code = submission_decide(sub, &result, err);
-	if (!code) {
+		code = find_out(&staged, &result, err);
+	if (!code && sub->resolves && result->decision == IBID_DECISION_UNKNOWN) {
+		code = err_set(err, IBID_FAILED, "it is still unknown: %s",
+		               sub->outcome.text ? sub->outcome.text : result->text);
 		ibid_result_free(result);
-		result = NULL;
-		code = sub->held ? find_out(&staged, &result, err)
-		                 : err_set(err, IBID_BUSY, "whether it was taken over is not known yet");
 	}
 	submission_release(sub);
 	if (code == IBID_FENCED)
-		code = IBID_OK;
+		return IBID_OK;
 	if (!code)
 		*ret = result;
 	return code;
@@ -176,18 +213,29 @@ static bool concerns_one(enum ibid_code code)
 	       code == IBID_BUSY;
 }
 
-static enum ibid_code recover_one(struct ledger *ledger, const struct ibid_recovery *recovery,
-                                  const struct command_row *row, size_t *count,
+/* One call, and how far it got. */
+struct round {
+	struct ledger *ledger;
+	struct ibid_recovery recovery;
+	struct arena arena;
+	struct command_row *stale; /* was taken over, or is somebody else's by now */
+	size_t stale_count;
+	size_t visited, ended;
+};
+
+static enum ibid_code recover_one(struct round *round, const struct command_row *row,
                                   struct ibid_err *err)
 {
 	struct ibid_result *result = NULL;
+	const struct ibid_recovery *recovery = &round->recovery;
+	round->visited++;
 	if (recovery->dry_run) {
-		tell(recovery, row, NULL, plan(ledger, row));
+		tell(recovery, row, NULL, plan(round->ledger, row));
 		return IBID_OK;
 	}
-	enum ibid_code code = recover_row(ledger, row, &result, err);
+	enum ibid_code code = recover_row(round->ledger, row, &result, err);
 	if (!code && result) {
-		++*count;
+		round->ended++;
 		tell(recovery, row, result, result->text);
 	}
 	ibid_result_free(result);
@@ -197,23 +245,91 @@ static enum ibid_code recover_one(struct ledger *ledger, const struct ibid_recov
 	return IBID_OK;
 }
 
+static struct command_filter filter_of(const struct round *round, size_t limit)
+{
+	return (struct command_filter){
+	    .tenant = round->recovery.tenant, .operation = round->recovery.operation, .limit = limit};
+}
+
+static enum ibid_code recover_stale(struct round *round, struct ibid_err *err)
+{
+	struct store *store = round->ledger->store;
+	struct command_filter filter = filter_of(round, round->recovery.limit);
+	enum ibid_code code = store->ops->list_stale(store, &round->arena, &filter, &round->stale,
+	                                             &round->stale_count, err);
+	for (size_t i = 0; !code && i < round->stale_count; i++)
+		code = recover_one(round, &round->stale[i], err);
+	return code;
+}
+
+/* ---- What is unknown ------------------------------------------------------------------------ */
+
+static bool can_look(const struct round *round, const struct command_row *row)
+{
+	const struct operation *operation = ledger_operation(round->ledger, row->identity.operation);
+	return operation && (operation->query || operation->inquire);
+}
+
+/* This call has made it unknown itself: nothing new is known of it. */
+static bool was_stale(const struct round *round, const struct command_row *row)
+{
+	for (size_t i = 0; i < round->stale_count; i++)
+		if (memcmp(&round->stale[i].id, &row->id, sizeof row->id) == 0)
+			return true;
+	return false;
+}
+
+static bool wanted(const struct round *round, const struct command_row *row)
+{
+	const struct ibid_recovery *recovery = &round->recovery;
+	char id[UUID_TEXT_SIZE];
+	uuid_write(row->id, id);
+	return !recovery->wanted || recovery->wanted(recovery->user, row->identity.tenant,
+	                                             row->identity.operation, id, since_us(row));
+}
+
+static enum ibid_code resolve_page(struct round *round, const struct command_row *rows,
+                                   size_t count, struct ibid_err *err)
+{
+	enum ibid_code code = IBID_OK;
+	for (size_t i = 0; !code && i < count && round->visited < round->recovery.limit; i++)
+		if (can_look(round, &rows[i]) && !was_stale(round, &rows[i]) && wanted(round, &rows[i]))
+			code = recover_one(round, &rows[i], err);
+	return code;
+}
+
+static enum ibid_code resolve_unknown(struct round *round, struct ibid_err *err)
+{
+	struct store *store = round->ledger->store;
+	struct command_filter filter = filter_of(round, UNKNOWN_PAGE);
+	struct uuid last;
+	size_t count = UNKNOWN_PAGE;
+	enum ibid_code code = IBID_OK;
+	while (!code && count == UNKNOWN_PAGE && round->visited < round->recovery.limit) {
+		struct arena arena = {0};
+		struct command_row *rows = NULL;
+		code = store->ops->list_unknown(store, &arena, &filter, &rows, &count, err);
+		if (!code && count) {
+			last = rows[count - 1].id;
+			filter.after = &last;
+			code = resolve_page(round, rows, count, err);
+		}
+		arena_release(&arena);
+	}
+	return code;
+}
+
 enum ibid_code ledger_recover(struct ledger *ledger, const struct ibid_recovery *given,
                               size_t *ret_count, struct ibid_err *err)
 {
-	struct ibid_recovery recovery = recovery_of(given);
-	struct command_filter filter = {
-	    .tenant = recovery.tenant, .operation = recovery.operation, .limit = recovery.limit};
-	struct arena arena = {0};
-	struct command_row *rows = NULL;
-	size_t row_count = 0, count = 0;
-	struct store *store = ledger->store;
+	struct round round = {.ledger = ledger, .recovery = recovery_of(given)};
 	enum ibid_code code = ledger_check_process(ledger, err);
 	if (!code)
-		code = store->ops->list_stale(store, &arena, &filter, &rows, &row_count, err);
-	for (size_t i = 0; !code && i < row_count; i++)
-		code = recover_one(ledger, &recovery, &rows[i], &count, err);
+		code = recover_stale(&round, err);
+	if (!code && round.recovery.unknown)
+		code = resolve_unknown(&round, err);
 	if (!code)
-		*ret_count = count;
-	arena_release(&arena);
+		*ret_count = round.ended;
+	arena_release(&round.arena);
 	return code;
 }

@@ -155,6 +155,9 @@ static void set_rejected(struct ibid_result *result, const struct command_row *r
 	                        .resource_id = row->resource_id,
 	                        .of_fields = of_fields(row),
 	                    });
+	result->own_body = row->body;
+	if (row->body)
+		set_body(result, row->body, row->body_size);
 }
 
 static void set_failed(struct ibid_result *result, const struct command_row *row)

@@ -13,6 +13,7 @@ struct ibid_result {
 	int status;
 	const char *body; /* never NULL; likewise the other texts */
 	size_t body_size;
+	bool own_body; /* of a rejection: its worker's own words, and no problem of ours */
 	char command_id[UUID_TEXT_SIZE];
 	const char *resource_type, *resource_id, *reason, *text;
 	const char *location; /* where what was made is found, by the contract; "": not told */

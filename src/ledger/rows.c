@@ -3,6 +3,8 @@
 #include "ledger/keep.h"
 #include "ledger/submission.h"
 
+#include <string.h>
+
 const struct command_row *submission_continued(const struct submission *sub,
                                                const struct command_row *previous)
 {
@@ -91,6 +93,27 @@ void submission_refuse(struct submission *sub, struct command_row *row, enum fai
 	row->text = keep_text(sub, outcome->text);
 	row->resource_type = outcome->resource_type;
 	row->resource_id = outcome->resource_id;
+}
+
+void submission_set_end(const struct submission *sub, struct command_row *row)
+{
+	row->state = sub->end.state;
+	row->reason = sub->end.reason;
+	if (sub->end.status)
+		row->status = sub->end.status;
+	row->body = sub->end.body;
+	row->body_size = row->body ? strlen(row->body) : 0;
+}
+
+struct command_row submission_kept_refusal(const struct submission *sub,
+                                           const struct command_row *row)
+{
+	struct command_row kept = *row;
+	if (sub->contract->answer != ANSWER_FULL) {
+		kept.body = NULL;
+		kept.body_size = 0;
+	}
+	return kept;
 }
 
 struct command_row submission_whole_answer(const struct command_row *row,

@@ -6,7 +6,10 @@
  * token that nobody has taken it over (I6), in the transaction that writes everything else (I1). */
 #include "ledger/staged.h"
 
+#include "base/json.h"
+
 #include <stdlib.h>
+#include <string.h>
 
 struct ibid_staged *staged_new(struct ledger *ledger)
 {
@@ -81,6 +84,11 @@ int64_t ibid_staged_token(const struct ibid_staged *staged)
 	return staged->sub.token;
 }
 
+int64_t ibid_staged_since_us(const struct ibid_staged *staged)
+{
+	return staged->since_us;
+}
+
 enum ibid_code ibid_staged_renew(struct ibid_staged *staged, struct ibid_err *err)
 {
 	struct ibid_err spare;
@@ -88,7 +96,7 @@ enum ibid_code ibid_staged_renew(struct ibid_staged *staged, struct ibid_err *er
 	struct store *store = sub->ledger->store;
 	err = err_or(err, &spare);
 	enum ibid_code code = ledger_check_process(sub->ledger, err);
-	if (!code)
+	if (!code && !sub->resolves) /* who only looks again holds no lease */
 		code = store->ops->renew_lease(store, sub->identity.tenant, &sub->id, sub->token,
 		                               sub->contract->staged.lease_us, err);
 	return code;
@@ -112,20 +120,114 @@ enum ibid_code ibid_staged_finish(struct ibid_staged *staged, ibid_handler *hand
 	return submission_decide(sub, ret, err);
 }
 
+/* ---- Without a success ---------------------------------------------------------------------- */
+
+static enum ibid_code end(struct ibid_staged *staged, struct ending ending,
+                          struct ibid_result **ret, struct ibid_err *err)
+{
+	struct ibid_err spare;
+	ending.text = work_text_or(ending.text, "the worker gave no reason");
+	return submission_end(&staged->sub, &ending, ret, err_or(err, &spare));
+}
+
 enum ibid_code ibid_staged_fail(struct ibid_staged *staged, bool retryable, const char *text,
                                 struct ibid_result **ret, struct ibid_err *err)
 {
-	struct ibid_err spare;
-	return submission_end(&staged->sub, retryable ? COMMAND_FAILED : COMMAND_REJECTED,
-	                      "HANDLER_FAILED", work_text_or(text, "the worker gave no reason"), ret,
-	                      err_or(err, &spare));
+	return end(staged,
+	           (struct ending){.state = retryable ? COMMAND_FAILED : COMMAND_REJECTED,
+	                           .reason = "HANDLER_FAILED",
+	                           .text = text},
+	           ret, err);
 }
 
 enum ibid_code ibid_staged_unknown(struct ibid_staged *staged, const char *text,
                                    struct ibid_result **ret, struct ibid_err *err)
 {
-	struct ibid_err spare;
-	return submission_end(&staged->sub, COMMAND_UNKNOWN, "OUTCOME_UNKNOWN",
-	                      work_text_or(text, "the worker gave no reason"), ret,
-	                      err_or(err, &spare));
+	return end(staged,
+	           (struct ending){.state = COMMAND_UNKNOWN, .reason = "OUTCOME_UNKNOWN", .text = text},
+	           ret, err);
+}
+
+/* ---- For our own workers -------------------------------------------------------------------- */
+
+static enum ibid_code check_body(const char *body, struct ibid_err *err)
+{
+	struct arena arena = {0};
+	struct json *json = NULL;
+	struct ibid_err why = {0};
+	if (body && json_read(&arena, body, strlen(body), ANSWER_BYTES_MAX, &json, &why))
+		err_set(err, IBID_MISUSE, "the body is not JSON that can be kept: %s", why.text);
+	arena_release(&arena);
+	return why.code ? IBID_MISUSE : IBID_OK;
+}
+
+static enum ibid_code check_refusal(int status, const char *reason, struct ibid_err *err)
+{
+	if (status < 400 || status > 599)
+		return err_set(err, IBID_MISUSE, "a refusal's status must be 400..599, not %d", status);
+	if (!work_reason_ok(reason))
+		return err_set(err, IBID_MISUSE,
+		               "a refusal needs a reason of A-Z, 0-9 and _, not \"%.80s\"", reason);
+	return IBID_OK;
+}
+
+/* What staged_answer hands to the finishing transaction. */
+struct exact_answer {
+	int status;
+	const char *body;
+};
+
+static enum ibid_code give_exactly(struct ibid_work *work, void *user)
+{
+	const struct exact_answer *answer = user;
+	work->outcome.exact = true;
+	return ibid_answer(work, answer->status, answer->body);
+}
+
+enum ibid_code staged_answer(struct ibid_staged *staged, int status, const char *body,
+                             struct ibid_result **ret, struct ibid_err *err)
+{
+	struct exact_answer answer = {status, body};
+	enum ibid_code code = check_body(body, err);
+	if (!code && (status < 200 || status > 399))
+		code = err_set(err, IBID_MISUSE, "an answer's status must be 200..399, not %d", status);
+	return code ? code : ibid_staged_finish(staged, give_exactly, &answer, ret, err);
+}
+
+enum ibid_code staged_refuse(struct ibid_staged *staged, int status, const char *reason,
+                             const char *text, const char *body, struct ibid_result **ret,
+                             struct ibid_err *err)
+{
+	enum ibid_code code = check_refusal(status, reason, err);
+	if (!code)
+		code = check_body(body, err);
+	return code ? code
+	            : end(staged,
+	                  (struct ending){.state = COMMAND_REJECTED,
+	                                  .reason = reason,
+	                                  .text = text,
+	                                  .status = status,
+	                                  .body = body},
+	                  ret, err);
+}
+
+enum ibid_code staged_fail(struct ibid_staged *staged, int status, const char *reason,
+                           const char *text, struct ibid_result **ret, struct ibid_err *err)
+{
+	enum ibid_code code = check_refusal(status, reason, err);
+	return code
+	           ? code
+	           : end(staged,
+	                 (struct ending){
+	                     .state = COMMAND_FAILED, .reason = reason, .text = text, .status = status},
+	                 ret, err);
+}
+
+enum ibid_code staged_unknown(struct ibid_staged *staged, const char *reason, const char *text,
+                              struct ibid_result **ret, struct ibid_err *err)
+{
+	if (!work_reason_ok(reason))
+		return err_set(err, IBID_MISUSE, "a reason is of A-Z, 0-9 and _, not \"%.80s\"", reason);
+	return end(staged, (struct ending){.state = COMMAND_UNKNOWN, .reason = reason, .text = text},
+	           ret, err);
 }

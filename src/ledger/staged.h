@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* staged.h -- a command that is held under a lease, as its worker has it. */
+/* staged.h -- a command that is held under a lease, as its worker has it, and endings that only our
+ * own workers give. */
 #ifndef LEDGER_STAGED_H
 #define LEDGER_STAGED_H
 
@@ -8,6 +9,7 @@
 struct ibid_staged {
 	struct submission sub;
 	struct ibid_work view;
+	int64_t since_us;
 };
 
 /* ledger_stage in pieces: new, prepare, the course of attempts, decided. NULL without memory. */
@@ -19,6 +21,30 @@ IBID_CHECK enum ibid_code staged_prepare(struct ibid_staged *staged,
 IBID_CHECK enum ibid_code staged_decided(struct ibid_staged *staged, enum ibid_code code,
                                          struct ibid_result *result,
                                          struct ibid_staged **ret_staged, struct ibid_result **ret,
+                                         struct ibid_err *err);
+
+/* End it COMPLETED: `body` is JSON, or NULL, and kept byte for byte; `status` 200..399.
+ * IBID_MISUSE: it is not, and nothing was done. Otherwise as ibid_staged_finish. */
+IBID_CHECK enum ibid_code staged_answer(struct ibid_staged *staged, int status, const char *body,
+                                        struct ibid_result **ret, struct ibid_err *err);
+
+/* End it REJECTED, whatever `failures` says: `status` is 400..599, `reason` a code of A-Z, 0-9 and
+ * _, `text` a sentence or NULL. `body` is JSON and is what the caller hears, byte for byte, and a
+ * duplicate where the contract's answer.store is full; NULL, or not kept: the usual problem.
+ * IBID_MISUSE: one of them is not that, and nothing was done. */
+IBID_CHECK enum ibid_code staged_refuse(struct ibid_staged *staged, int status, const char *reason,
+                                        const char *text, const char *body,
+                                        struct ibid_result **ret, struct ibid_err *err);
+
+/* End it FAILED: nothing has happened outside, and the same key may be staged again. `status`,
+ * `reason` and `text` as above. */
+IBID_CHECK enum ibid_code staged_fail(struct ibid_staged *staged, int status, const char *reason,
+                                      const char *text, struct ibid_result **ret,
+                                      struct ibid_err *err);
+
+/* Nobody knows whether it was done, for this reason. */
+IBID_CHECK enum ibid_code staged_unknown(struct ibid_staged *staged, const char *reason,
+                                         const char *text, struct ibid_result **ret,
                                          struct ibid_err *err);
 
 #endif

@@ -18,6 +18,14 @@ enum errand {
 	ERRAND_ADOPT,  /* in a transaction of the caller's, which does the work itself */
 };
 
+/* What a worker, or recovery, says of how a command ends that did not succeed. */
+struct ending {
+	enum command_state state;
+	const char *reason, *text;
+	int status;       /* 0: that of a handler that failed */
+	const char *body; /* of a rejection: what is given back, byte for byte; NULL: a problem */
+};
+
 /* What a command brings into a group, and gets out of it. */
 struct sharing {
 	struct group_member member; /* first */
@@ -58,10 +66,14 @@ struct submission {
 	enum errand errand;
 	int64_t token; /* of the lease that is held, or to be taken over; 0: none */
 	bool held;     /* the row is IN_PROGRESS under `token` */
+	bool resolves; /* looks again at what is UNKNOWN under `token`, which it does not hold */
+	bool ended;    /* by this submission: its commit is durable */
 	struct {
 		bool given; /* the worker, or recovery, has said how it ends: */
 		enum command_state state;
 		const char *reason;
+		int status;
+		const char *body;
 	} end;
 
 	/* What runs: the operation's own, or what finishes a staged command. */
@@ -109,8 +121,7 @@ IBID_CHECK enum ibid_code submission_close(struct submission *sub, enum ibid_cod
                                            struct ibid_result **ret, struct ibid_err *err);
 
 /* Say how a command that is held ends, without running anything. */
-IBID_CHECK enum ibid_code submission_end(struct submission *sub, enum command_state state,
-                                         const char *reason, const char *text,
+IBID_CHECK enum ibid_code submission_end(struct submission *sub, const struct ending *ending,
                                          struct ibid_result **ret, struct ibid_err *err);
 
 /* The command as its worker sees it, in the submission's memory. */
@@ -169,6 +180,13 @@ struct audit_row submission_complete(const struct submission *sub, struct comman
 /* Make it the row of a refusal, as the contract says of the class. */
 void submission_refuse(struct submission *sub, struct command_row *row, enum failure_class class,
                        const struct outcome *outcome);
+
+/* Make it the row of what `sub->end` says. */
+void submission_set_end(const struct submission *sub, struct command_row *row);
+
+/* What the contract keeps of a refusal. */
+struct command_row submission_kept_refusal(const struct submission *sub,
+                                           const struct command_row *row);
 
 /* What the first caller hears of a success: the whole answer, whatever the contract keeps of it. */
 struct command_row submission_whole_answer(const struct command_row *row,

@@ -131,12 +131,24 @@ static void postpone(struct submission *sub, enum ibid_code code, enum failure_c
 static void tell(struct submission *sub, const struct command_row *row)
 {
 	if (row->state != COMMAND_IN_PROGRESS) {
+		sub->ended = true;
 		result_of_row(sub->result, row);
 		return;
 	}
 	sub->held = true;
 	sub->id = row->id;
 	sub->token = row->lease_token;
+}
+
+/* Is the row what this submission wanted to write? Those who resolve share a token: the moment
+ * tells two of them apart. */
+static bool wrote(const struct submission *sub, const struct command_row *row,
+                  const struct command_row *told)
+{
+	return row->attempts == told->attempts && row->lease_token == told->lease_token &&
+	       (row->state == COMMAND_IN_PROGRESS) == (told->state == COMMAND_IN_PROGRESS) &&
+	       memcmp(&row->id, &told->id, sizeof told->id) == 0 &&
+	       (!sub->resolves || (row->state == told->state && row->finished_us == told->finished_us));
 }
 
 /* The commit did not report success: ask the store, and believe what it says (I7). Where the
@@ -155,10 +167,7 @@ static enum ibid_code resolve(struct submission *sub, const struct command_row *
 		*ret = STEP_DONE;
 		return IBID_OK;
 	}
-	bool ours = claim.kind == CLAIM_FOUND && claim.row.attempts == told->attempts &&
-	            claim.row.lease_token == told->lease_token &&
-	            (claim.row.state == COMMAND_IN_PROGRESS) == (told->state == COMMAND_IN_PROGRESS) &&
-	            memcmp(&claim.row.id, &told->id, sizeof told->id) == 0;
+	bool ours = claim.kind == CLAIM_FOUND && wrote(sub, &claim.row, told);
 	if (ours)
 		tell(sub, answer_lost ? &claim.row : told);
 	*ret = ours ? STEP_DONE : STEP_COLLIDED;
@@ -173,11 +182,13 @@ static enum failure_class class_of(enum ibid_code code)
 
 /* What was done outside is done: only its worker, or recovery, may say that it was not, or reject
  * it (I4). */
-static enum ibid_code finish_failed(const struct outcome *outcome, struct ibid_err *err)
+static enum ibid_code finish_failed(const struct submission *sub, const struct outcome *outcome,
+                                    struct ibid_err *err)
 {
-	return err_set(err, IBID_FAILED, "%s%s%s; nothing was recorded, and the lease goes on",
+	return err_set(err, IBID_FAILED, "%s%s%s; nothing was recorded, and %s",
 	               outcome->reason ? outcome->reason : "", outcome->reason ? ": " : "",
-	               outcome->text ? outcome->text : "the handler failed");
+	               outcome->text ? outcome->text : "the handler failed",
+	               sub->resolves ? "it is still unknown" : "the lease goes on");
 }
 
 /* `told` is what the caller hears once it is durable (I10). */
@@ -202,7 +213,7 @@ static enum ibid_code commit(struct submission *sub, struct tx **tx, const struc
 		return IBID_OK;
 	case IBID_REJECTED:
 		if (sub->errand == ERRAND_FINISH)
-			return finish_failed(&outcome, err); /* fall through */
+			return finish_failed(sub, &outcome, err); /* fall through */
 	case IBID_DUPLICATE:
 	case IBID_FAILED:
 		/* Found only now: a deferred constraint, an event's version. The handler is not run again.
@@ -235,17 +246,20 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
 	struct command_row row = submission_row(sub, previous);
 	bool server = class == FAILURE_SERVER;
 	if (server && sub->errand == ERRAND_FINISH && !sub->end.given && sub->pending != IBID_MISUSE)
-		return finish_failed(outcome, err);
+		return finish_failed(sub, outcome, err);
 	submission_refuse(sub, &row, class, outcome);
 	if (sub->pending == IBID_MISUSE) {
 		row.state = COMMAND_UNKNOWN;
 		row.reason = trouble_reason(TROUBLE_HANDLER_ENDED_TRANSACTION);
 	} else if (sub->end.given) {
-		row.state = sub->end.state;
-		row.reason = sub->end.reason;
+		submission_set_end(sub, &row);
 	}
 	bool unknown = row.state == COMMAND_UNKNOWN;
-	if (server)
+	/* What was asked has refused: that is an outcome, and no failure of ours. */
+	bool refused = sub->end.given && sub->end.status && row.state == COMMAND_REJECTED;
+	struct command_row told = row;
+	row = submission_kept_refusal(sub, &row);
+	if (server && !refused)
 		submission_log(sub, IBID_LOG_ERROR, unknown ? "command.unknown" : "command.failed",
 		               row.text);
 	enum ibid_code code = keep_row(sub, *tx, &row, previous, err);
@@ -258,7 +272,7 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
 		*ret = STEP_COLLIDED;
 		return IBID_OK;
 	}
-	return code ? code : commit(sub, tx, &row, ret, err);
+	return code ? code : commit(sub, tx, &told, ret, err);
 }
 
 /* Write everything a success consists of (I1). */
@@ -497,7 +511,14 @@ static enum ibid_code fenced(struct ibid_err *err)
 	               "the lease is lost: somebody else has the command, and nothing was done");
 }
 
-/* The command as its worker, or whoever takes it over, finds it (I6). */
+/* Nothing is written of what was not found out: the row, and its item, are there. */
+static bool found_out(const struct submission *sub)
+{
+	bool unknown = sub->end.given && sub->end.state == COMMAND_UNKNOWN;
+	return !unknown && sub->pending != IBID_MISUSE;
+}
+
+/* The command as its worker, or whoever takes it over or looks again, finds it (I6). */
 static enum ibid_code meet_held(struct submission *sub, struct claim *claim, enum step *ret,
                                 struct ibid_err *err)
 {
@@ -520,7 +541,13 @@ static enum ibid_code meet_held(struct submission *sub, struct claim *claim, enu
 	}
 	if (sub->errand == ERRAND_TAKE)
 		return fenced(err);
-	/* Only its own worker writes under its token: it has ended it before. */
+	if (sub->resolves && row->state == COMMAND_UNKNOWN && found_out(sub)) {
+		assert(claim->tx);
+		return perform(sub, &claim->tx, row, ret, err);
+	}
+	if (sub->resolves && row->state != COMMAND_UNKNOWN && !sub->ended)
+		return fenced(err);
+	/* It was ended under its token before: by its own worker, or by who looked for it. */
 	submission_tell_replay(sub, row);
 	*ret = STEP_DONE;
 	return IBID_OK;
@@ -927,15 +954,19 @@ enum ibid_code submission_decide(struct submission *sub, struct ibid_result **re
 	return submission_close(sub, code, ret, err);
 }
 
-enum ibid_code submission_end(struct submission *sub, enum command_state state, const char *reason,
-                              const char *text, struct ibid_result **ret, struct ibid_err *err)
+enum ibid_code submission_end(struct submission *sub, const struct ending *ending,
+                              struct ibid_result **ret, struct ibid_err *err)
 {
-	struct outcome outcome = {.text = text};
+	struct outcome outcome = {.text = ending->text};
 	sub->errand = ERRAND_FINISH;
 	postpone(sub, IBID_FAILED, FAILURE_SERVER, &outcome);
 	sub->end.given = true;
-	sub->end.state = state;
-	sub->end.reason = reason;
+	sub->end.state = ending->state;
+	sub->end.reason = kept(sub, ending->reason);
+	sub->end.status = ending->status;
+	sub->end.body = kept(sub, ending->body);
+	if (sub->arena.failed)
+		return err_set(err, IBID_NOMEM, "out of memory");
 	return submission_decide(sub, ret, err);
 }
 

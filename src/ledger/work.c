@@ -281,18 +281,24 @@ enum ibid_code work_check_answer(struct arena *arena, struct outcome *outcome)
 	    !text_ok(outcome->resource_id, KEY_BYTES_MAX))
 		return outcome_fail(arena, outcome,
 		                    "a resource's type and id are UTF-8 of at most 128 and 255 bytes");
-	if (outcome->body && canonical_copy(arena, outcome->body, outcome->body_size, ANSWER_BYTES_MAX,
-	                                    &outcome->body, &outcome->body_size, &err))
+	if (outcome->body && !outcome->exact &&
+	    canonical_copy(arena, outcome->body, outcome->body_size, ANSWER_BYTES_MAX, &outcome->body,
+	                   &outcome->body_size, &err))
 		return outcome_fail(arena, outcome, "the answer's body is not JSON: %s", err.text);
 	return IBID_OK;
+}
+
+bool work_reason_ok(const char *reason)
+{
+	size_t size = strlen(reason);
+	return size > 0 && size <= REASON_BYTES_MAX &&
+	       strspn(reason, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == size;
 }
 
 enum ibid_code work_check_rejection(struct arena *arena, struct outcome *outcome)
 {
 	const char *reason = outcome->reason ? outcome->reason : "";
-	size_t size = strlen(reason);
-	if (size == 0 || size > REASON_BYTES_MAX ||
-	    strspn(reason, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != size)
+	if (!work_reason_ok(reason))
 		return outcome_fail(arena, outcome,
 		                    "a rejection needs a reason of A-Z, 0-9 and _, not \"%.80s\"", reason);
 	if (!text_ok(outcome->text, TEXT_BYTES_MAX))

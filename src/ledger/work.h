@@ -40,10 +40,13 @@ struct ibid_work {
  * IBID_RETRY or IBID_FAILED, with work->outcome complete. */
 enum ibid_code work_result(struct ibid_work *work, enum ibid_code returned);
 
-/* Check what a handler answered, and bring its body into canonical form. IBID_OK, or IBID_FAILED
- * with outcome->text. Used for callbacks and scripts alike. */
+/* Check what a handler answered, and bring its body into canonical form unless it is exact.
+ * IBID_OK, or IBID_FAILED with outcome->text. Used for callbacks and scripts alike. */
 enum ibid_code work_check_answer(struct arena *arena, struct outcome *outcome);
 enum ibid_code work_check_rejection(struct arena *arena, struct outcome *outcome);
+
+/* May it be the reason of what is not a success? */
+bool work_reason_ok(const char *reason);
 
 /* The sentence of a failure, where it is one that can be kept. */
 const char *work_text_or(const char *text, const char *otherwise);

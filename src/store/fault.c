@@ -319,6 +319,15 @@ static enum ibid_code fault_put_exception(struct tx *tx, const struct exception_
 	return code;
 }
 
+static enum ibid_code fault_resolve_exception(struct tx *tx, const struct exception_end *end,
+                                              struct ibid_err *err)
+{
+	struct fault *fault = fault_of(tx->store);
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->resolve_exception(inner_of(tx), end, err));
+	return code;
+}
+
 static enum ibid_code fault_lock_row(struct tx *tx, const char *row, struct ibid_err *err)
 {
 	struct fault *fault = fault_of(tx->store);
@@ -604,6 +613,14 @@ static enum ibid_code fault_list_stale(struct store *store, struct arena *arena,
 	FAULTY_LIST(struct command_row, list_stale, arena, filter);
 }
 
+static enum ibid_code fault_list_unknown(struct store *store, struct arena *arena,
+                                         const struct command_filter *filter,
+                                         struct command_row **ret, size_t *ret_count,
+                                         struct ibid_err *err)
+{
+	FAULTY_LIST(struct command_row, list_unknown, arena, filter);
+}
+
 static enum ibid_code fault_list_events(struct store *store, struct arena *arena,
                                         const char *tenant, const struct uuid *command_id,
                                         size_t limit, struct event_row **ret, size_t *ret_count,
@@ -765,6 +782,7 @@ static const struct store_ops fault_ops = {
     .put_audit = fault_put_audit,
     .put_command = fault_put_command,
     .put_exception = fault_put_exception,
+    .resolve_exception = fault_resolve_exception,
     .put_payload = fault_put_payload,
     .get_payload = fault_get_payload,
     .erase_commands = fault_erase_commands,
@@ -782,6 +800,7 @@ static const struct store_ops fault_ops = {
     .release_adopted = fault_release_adopted,
     .renew_lease = fault_renew_lease,
     .list_stale = fault_list_stale,
+    .list_unknown = fault_list_unknown,
     .put_evidence = fault_put_evidence,
     .put_duplicates = fault_put_duplicates,
     .get_duplicates = fault_get_duplicates,

@@ -169,6 +169,16 @@ struct exception_row {
 	const char *resolution, *resolved_by, *note;
 };
 
+/* How an item that is open for a tenant, queue and subject ends. */
+struct exception_end {
+	const char *tenant;
+	enum exception_queue queue;
+	const char *subject_type, *subject_id;
+	int64_t resolved_us;
+	const char *resolution, *resolved_by; /* never NULL or empty */
+	const char *note;                     /* NULL: none */
+};
+
 /* What is kept of a command's payload: JSON in canonical form, after the contract's classes. */
 struct payload_row {
 	const char *tenant;
@@ -366,6 +376,7 @@ struct outcome {
 	const char *reason, *text; /* IBID_REJECTED: code and sentence; IBID_FAILED: what went wrong */
 	const char *unique;        /* IBID_DUPLICATE: the index or constraint that was hit */
 	bool found;                /* the last statement returned a row */
+	bool exact;                /* the body is JSON already, and kept byte for byte */
 };
 
 /* What a script's emit needs to know about the command it runs for. */
@@ -662,6 +673,11 @@ struct store_ops {
 	 * tenant, queue and subject stays as it is: that is success. The id must be new. */
 	enum ibid_code (*put_exception)(struct tx *, const struct exception_row *, struct ibid_err *);
 
+	/* Resolve the item that is open for this tenant, queue and subject, together with what ends its
+	 * trouble (I1). None is open: that is success. */
+	enum ibid_code (*resolve_exception)(struct tx *, const struct exception_end *,
+	                                    struct ibid_err *);
+
 	/* Keep a payload with its command (I1), in the place of the one that was kept before. A command
 	 * that gives way to another takes its payload with it: put_command sees to that. */
 	enum ibid_code (*put_payload)(struct tx *, const struct payload_row *, struct ibid_err *);
@@ -721,6 +737,12 @@ struct store_ops {
 	 * without an end is never among them. Of the filter only tenant, operation and limit count. */
 	enum ibid_code (*list_stale)(struct store *, struct arena *, const struct command_filter *,
 	                             struct command_row **ret, size_t *ret_count, struct ibid_err *);
+
+	/* Commands UNKNOWN that were staged, the oldest first, without their bodies. Of the filter only
+	 * tenant, operation, limit and `after` count, which is the id of the last one of the page
+	 * before. Cheap however many commands have an outcome. */
+	enum ibid_code (*list_unknown)(struct store *, struct arena *, const struct command_filter *,
+	                               struct command_row **ret, size_t *ret_count, struct ibid_err *);
 
 	/* ---- Evidence and looking -------------------------------------------------------------------
 	 */

@@ -193,6 +193,13 @@ static enum ibid_code trace_put_exception(struct tx *tx, const struct exception_
 	return TRACED(trace, put_exception, inner_of(tx), row, err);
 }
 
+static enum ibid_code trace_resolve_exception(struct tx *tx, const struct exception_end *end,
+                                              struct ibid_err *err)
+{
+	struct trace *trace = trace_of(tx->store);
+	return TRACED(trace, resolve_exception, inner_of(tx), end, err);
+}
+
 static enum ibid_code trace_lock_row(struct tx *tx, const char *row, struct ibid_err *err)
 {
 	struct trace *trace = trace_of(tx->store);
@@ -343,6 +350,15 @@ static enum ibid_code trace_list_stale(struct store *store, struct arena *arena,
 {
 	struct trace *trace = trace_of(store);
 	return TRACED(trace, list_stale, trace->inner, arena, filter, ret, ret_count, err);
+}
+
+static enum ibid_code trace_list_unknown(struct store *store, struct arena *arena,
+                                         const struct command_filter *filter,
+                                         struct command_row **ret, size_t *ret_count,
+                                         struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, list_unknown, trace->inner, arena, filter, ret, ret_count, err);
 }
 
 static enum ibid_code trace_put_evidence(struct store *store, const struct evidence_row *row,
@@ -531,6 +547,7 @@ static const struct store_ops trace_ops = {
     .put_audit = trace_put_audit,
     .put_command = trace_put_command,
     .put_exception = trace_put_exception,
+    .resolve_exception = trace_resolve_exception,
     .put_payload = trace_put_payload,
     .get_payload = trace_get_payload,
     .erase_commands = trace_erase_commands,
@@ -548,6 +565,7 @@ static const struct store_ops trace_ops = {
     .release_adopted = trace_release_adopted,
     .renew_lease = trace_renew_lease,
     .list_stale = trace_list_stale,
+    .list_unknown = trace_list_unknown,
     .put_evidence = trace_put_evidence,
     .put_duplicates = trace_put_duplicates,
     .get_duplicates = trace_get_duplicates,

@@ -302,6 +302,17 @@ enum ibid_code pg_list_stale(struct store *store, struct arena *arena,
 	            (void **)ret, ret_count, err);
 }
 
+enum ibid_code pg_list_unknown(struct store *store, struct arena *arena,
+                               const struct command_filter *filter, struct command_row **ret,
+                               size_t *ret_count, struct ibid_err *err)
+{
+	const char *values[] = {filter->tenant, filter->operation,
+	                        filter->after ? pg_uuid(arena, filter->after) : NULL,
+	                        limit_text(arena, filter->limit)};
+	return list(store, arena, PG_CALL(COMMAND_LIST_UNKNOWN, .values = values), &command_reader,
+	            (void **)ret, ret_count, err);
+}
+
 enum ibid_code pg_list_events(struct store *store, struct arena *arena, const char *tenant,
                               const struct uuid *command_id, size_t limit, struct event_row **ret,
                               size_t *ret_count, struct ibid_err *err)

@@ -59,6 +59,7 @@
 	X(COMMAND_LIST, command_list, 7)                                                               \
 	X(COMMAND_LIST_ALL, command_list_all, 6)                                                       \
 	X(COMMAND_LIST_STALE, command_list_stale, 3)                                                   \
+	X(COMMAND_LIST_UNKNOWN, command_list_unknown, 4)                                               \
 	X(LEASE_RENEW, lease_renew, 4)                                                                 \
 	X(ANSWER_DELETE, answer_delete, 2)                                                             \
 	X(ANSWER_INSERT, answer_insert, 4)                                                             \
@@ -71,6 +72,7 @@
 	X(EVIDENCE_COUNT, evidence_count, 6)                                                           \
 	X(EVIDENCE_LIST, evidence_list, 2)                                                             \
 	X(EXCEPTION_INSERT, exception_insert, 20)                                                      \
+	X(EXCEPTION_RESOLVE, exception_resolve, 8)                                                     \
 	X(EXCEPTION_GET, exception_get, 2)                                                             \
 	X(EXCEPTION_LIST, exception_list, 8)                                                           \
 	X(EXCEPTION_MEASURE, exception_measure, 0)                                                     \
@@ -360,6 +362,8 @@ enum ibid_code pg_put_command(struct tx *tx, const struct command_row *row,
 enum ibid_code pg_put_body(struct pg_tx *tx, const struct command_row *row, struct ibid_err *err);
 enum ibid_code pg_put_exception(struct tx *tx, const struct exception_row *row,
                                 struct ibid_err *err);
+enum ibid_code pg_resolve_exception(struct tx *tx, const struct exception_end *end,
+                                    struct ibid_err *err);
 enum ibid_code pg_put_payload(struct tx *tx, const struct payload_row *row, struct ibid_err *err);
 enum ibid_code pg_put_duplicates(struct store *, const struct duplicate_row *, size_t count,
                                  const struct duplicate_seen_row *, size_t seen_count,
@@ -421,6 +425,9 @@ enum ibid_code pg_get_command(struct store *store, struct arena *arena, const ch
 enum ibid_code pg_list_commands(struct store *store, struct arena *arena,
                                 const struct command_filter *filter, struct command_row **ret,
                                 size_t *ret_count, struct ibid_err *err);
+enum ibid_code pg_list_unknown(struct store *store, struct arena *arena,
+                               const struct command_filter *filter, struct command_row **ret,
+                               size_t *ret_count, struct ibid_err *err);
 enum ibid_code pg_list_stale(struct store *store, struct arena *arena,
                              const struct command_filter *filter, struct command_row **ret,
                              size_t *ret_count, struct ibid_err *err);

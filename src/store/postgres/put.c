@@ -191,6 +191,23 @@ enum ibid_code pg_put_exception(struct tx *base, const struct exception_row *row
 	return queue(tx, STATEMENT_EXCEPTION_INSERT, values, err);
 }
 
+enum ibid_code pg_resolve_exception(struct tx *base, const struct exception_end *end,
+                                    struct ibid_err *err)
+{
+	struct pg_tx *tx = pg_tx_of(base);
+	const char *values[] = {
+	    end->tenant,
+	    exception_queue_name(end->queue),
+	    end->subject_type,
+	    end->subject_id,
+	    pg_time(&tx->arena, end->resolved_us),
+	    end->resolution,
+	    end->resolved_by,
+	    end->note,
+	};
+	return queue(tx, STATEMENT_EXCEPTION_RESOLVE, values, err);
+}
+
 enum ibid_code pg_put_evidence(struct store *base, const struct evidence_row *evidence,
                                struct ibid_err *err)
 {

@@ -106,8 +106,9 @@ enum ibid_code lite_get_command(struct store *base, struct arena *arena, const c
 }
 
 static enum ibid_code start_list(struct lite_conn *conn, const struct command_filter *filter,
-                                 struct lite_run *run, struct ibid_err *err)
+                                 int64_t now_us, struct lite_run *run, struct ibid_err *err)
 {
+	(void)now_us;
 	enum lite_sql sql = filter->tenant ? LITE_command_list : LITE_command_list_all;
 	enum ibid_code code = lite_start(conn, sql, run, err);
 	if (filter->tenant)
@@ -133,8 +134,23 @@ static enum ibid_code start_stale(struct lite_conn *conn, const struct command_f
 	return code;
 }
 
+static enum ibid_code start_unknown(struct lite_conn *conn, const struct command_filter *filter,
+                                    int64_t now_us, struct lite_run *run, struct ibid_err *err)
+{
+	(void)now_us;
+	enum ibid_code code = lite_start(conn, LITE_command_list_unknown, run, err);
+	lite_bind_text(run, filter->tenant);
+	lite_bind_text(run, filter->operation);
+	lite_bind_uuid(run, filter->after);
+	lite_bind_int(run, (int64_t)filter->limit);
+	return code;
+}
+
+typedef enum ibid_code list_start(struct lite_conn *, const struct command_filter *, int64_t now_us,
+                                  struct lite_run *, struct ibid_err *);
+
 static enum ibid_code list(struct store *base, struct arena *arena,
-                           const struct command_filter *filter, bool stale,
+                           const struct command_filter *filter, list_start *start,
                            struct command_row **ret, size_t *ret_count, struct ibid_err *err)
 {
 	struct lite_store *store = lite_of(base);
@@ -144,8 +160,7 @@ static enum ibid_code list(struct store *base, struct arena *arena,
 	enum ibid_code code = lite_reader_take(store, &conn, err);
 	if (code)
 		return code;
-	code = stale ? start_stale(conn, filter, env_wall_us(store->env), &run, err)
-	             : start_list(conn, filter, &run, err);
+	code = start(conn, filter, env_wall_us(store->env), &run, err);
 	while (lite_row(&run, &code, err)) {
 		struct command_row *row = lite_rows_add(&rows);
 		code = row ? read_row(&run, arena, row, err) : err_set(err, IBID_NOMEM, "out of memory");
@@ -165,14 +180,21 @@ enum ibid_code lite_list_commands(struct store *store, struct arena *arena,
                                   const struct command_filter *filter, struct command_row **ret,
                                   size_t *ret_count, struct ibid_err *err)
 {
-	return list(store, arena, filter, false, ret, ret_count, err);
+	return list(store, arena, filter, start_list, ret, ret_count, err);
 }
 
 enum ibid_code lite_list_stale(struct store *store, struct arena *arena,
                                const struct command_filter *filter, struct command_row **ret,
                                size_t *ret_count, struct ibid_err *err)
 {
-	return list(store, arena, filter, true, ret, ret_count, err);
+	return list(store, arena, filter, start_stale, ret, ret_count, err);
+}
+
+enum ibid_code lite_list_unknown(struct store *store, struct arena *arena,
+                                 const struct command_filter *filter, struct command_row **ret,
+                                 size_t *ret_count, struct ibid_err *err)
+{
+	return list(store, arena, filter, start_unknown, ret, ret_count, err);
 }
 
 /* ---- Writing -------------------------------------------------------------------------------- */

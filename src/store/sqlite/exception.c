@@ -37,6 +37,29 @@ enum ibid_code lite_put_exception(struct tx *base, const struct exception_row *r
 	return lite_tx_failed(tx, code, err);
 }
 
+enum ibid_code lite_resolve_exception(struct tx *base, const struct exception_end *end,
+                                      struct ibid_err *err)
+{
+	struct lite_tx *tx = lite_tx_of(base);
+	struct lite_run run;
+	enum ibid_code code = lite_tx_ready(tx, err);
+	if (code)
+		return code;
+	code = lite_start(tx->conn, LITE_exception_resolve, &run, err);
+	lite_bind_text(&run, end->tenant);
+	lite_bind_text(&run, exception_queue_name(end->queue));
+	lite_bind_text(&run, end->subject_type);
+	lite_bind_text(&run, end->subject_id);
+	lite_bind_int(&run, end->resolved_us);
+	lite_bind_text(&run, end->resolution);
+	lite_bind_text(&run, end->resolved_by);
+	lite_bind_text(&run, end->note);
+	if (!code)
+		code = lite_finish(&run, err);
+	lite_end(&run);
+	return lite_tx_failed(tx, code, err);
+}
+
 static enum ibid_code read_row(struct lite_run *run, struct arena *arena, struct exception_row *ret,
                                struct ibid_err *err)
 {

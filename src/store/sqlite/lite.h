@@ -186,6 +186,8 @@ enum ibid_code lite_get_command(struct store *, struct arena *, const char *tena
                                 struct command_row *ret, struct ibid_err *);
 enum ibid_code lite_list_commands(struct store *, struct arena *, const struct command_filter *,
                                   struct command_row **ret, size_t *ret_count, struct ibid_err *);
+enum ibid_code lite_list_unknown(struct store *, struct arena *, const struct command_filter *,
+                                 struct command_row **ret, size_t *ret_count, struct ibid_err *);
 enum ibid_code lite_list_stale(struct store *, struct arena *, const struct command_filter *,
                                struct command_row **ret, size_t *ret_count, struct ibid_err *);
 /* On the given connection. IBID_NOT_FOUND without a text when there is none. */
@@ -229,6 +231,7 @@ enum ibid_code lite_list_evidence(struct store *, struct arena *, const char *te
 
 /* exception.c */
 enum ibid_code lite_put_exception(struct tx *, const struct exception_row *, struct ibid_err *);
+enum ibid_code lite_resolve_exception(struct tx *, const struct exception_end *, struct ibid_err *);
 enum ibid_code lite_get_exception(struct store *, struct arena *, const char *tenant,
                                   const struct uuid *id, struct exception_row *ret,
                                   struct ibid_err *);

@@ -15,7 +15,7 @@
 	X(open_command_take) \
 	X(aggregate_next) X(answer_delete) X(answer_put) X(audit_list) X(audit_list_by_command) \
 	X(audit_put) X(begin) X(command_get) X(command_get_by_id) X(command_list) \
-	X(command_list_all) X(command_list_stale) X(command_put) X(command_replace) \
+	X(command_list_all) X(command_list_stale) X(command_list_unknown) X(command_put) X(command_replace) \
 	X(commit) X(contract_get) X(contract_put) X(decimal_column) X(doctor_missing) \
 	X(duplicate_get) X(duplicate_put) X(duplicate_seen_list) X(duplicate_seen_put) \
 	X(erase_answer) X(erase_audit_names) X(erase_close) X(erase_command_names) \
@@ -25,7 +25,7 @@
 	X(erasure_put) \
 	X(event_key_put) X(event_list) X(event_list_by_command) X(event_put) \
 	X(evidence_list) X(evidence_put) X(exception_get) X(exception_list) \
-	X(exception_list_open) X(exception_measure) X(exception_put) X(fence_put) X(foreign_keys_get) \
+	X(exception_list_open) X(exception_measure) X(exception_put) X(exception_resolve) X(fence_put) X(foreign_keys_get) \
 	X(group_release) X(group_savepoint) X(group_undo) \
 	X(index_describe) X(journal_group_by_source) X(journal_group_count) \
 	X(journal_group_put) X(journal_line_list) X(journal_line_put) X(journal_mode_get) \
