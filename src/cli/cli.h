@@ -64,6 +64,7 @@ int cmd_command_recover(const struct args *args);
 int cmd_retain(const struct args *args);
 int cmd_erase(const struct args *args);
 int cmd_reference_show(const struct args *args);
+int cmd_proxy(const struct args *args);
 int cmd_serve(const struct args *args);
 int cmd_token_create(const struct args *args);
 int cmd_token_list(const struct args *args);

@@ -21,34 +21,54 @@ static void tell_address(void *user, const char *address)
 	(void)out_flush();
 }
 
-/* --store and --contracts are settings like any other. */
+enum { NAMED = 3 };
+
+/* --store, --contracts and --upstream are settings like any other. */
 static size_t settings_given(struct arena *arena, const struct args *args,
-                             const char *ret[OPERANDS_MAX + 2])
+                             const char *ret[OPERANDS_MAX + NAMED])
 {
+	static const struct {
+		int option;
+		const char *setting;
+	} named[NAMED] = {
+	    {OPT_STORE, "store"}, {OPT_CONTRACTS, "contracts"}, {OPT_UPSTREAM, "upstream.url"}};
 	size_t count = 0;
-	if (args_has(args, OPT_STORE))
-		ret[count++] = arena_printf(arena, "store=%s", args->values[OPT_STORE]);
-	if (args_has(args, OPT_CONTRACTS))
-		ret[count++] = arena_printf(arena, "contracts=%s", args->values[OPT_CONTRACTS]);
+	for (size_t i = 0; i < NAMED; i++)
+		if (args_has(args, named[i].option))
+			ret[count++] = arena_printf(arena, "%s=%s", named[i].setting,
+			                            args->values[named[i].option]);
 	for (size_t i = 0; i < args->operand_count; i++)
 		ret[count++] = args->operands[i];
 	return count;
 }
 
-int cmd_serve(const struct args *args)
+static int run(const struct args *args, bool proxy)
 {
 	struct arena arena = {0};
 	struct settings settings;
 	struct ibid_err err = {0};
-	const char *given[OPERANDS_MAX + 2];
+	const char *given[OPERANDS_MAX + NAMED];
 	size_t count = settings_given(&arena, args, given);
 	struct log log = {.fn = log_line, .env = env_system()};
 	enum ibid_code code = arena.failed ? err_set(&err, IBID_NOMEM, "out of memory")
 	                                   : settings_read(&arena, args->values[OPT_CONFIG], given,
 	                                                   count, &settings, &err);
+	if (!code && proxy && !settings.upstream)
+		code = err_set(&err, IBID_INVALID,
+		               "where is the service? give its address: --upstream http://127.0.0.1:3000");
 	if (!code)
 		code = server_run(&settings, log, tell_address, NULL, &err);
 	int exit = code ? say_err(&err) : CLI_OK;
 	arena_release(&arena);
 	return exit;
+}
+
+int cmd_serve(const struct args *args)
+{
+	return run(args, false);
+}
+
+int cmd_proxy(const struct args *args)
+{
+	return run(args, true);
 }

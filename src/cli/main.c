@@ -157,6 +157,25 @@ const struct cli_command cli_commands[] = {
                     "      http.listen=127.0.0.1:8080 http.open.tenant=demo\n",
     },
     {
+        .name = "proxy",
+        .run = cmd_proxy,
+        .takes = STORE | CONTRACTS | BIT(OPT_CONFIG) | BIT(OPT_UPSTREAM),
+        .operands = "[NAME=VALUE...]",
+        .operand_max = OPERANDS_MAX,
+        .summary = "protect a service that knows nothing of retries",
+        .details =
+            "Is `ibid serve` with a service behind it. A request whose route belongs to a "
+            "contract\n"
+            "with `handler: upstream` is sent on once for each Idempotency-Key, and its answer is\n"
+            "kept and given to every retry; where no answer came, retries hear that, and the\n"
+            "contract's inquiry finds out. Other requests are passed on as upstream.other says.\n"
+            "The service's change and ibid's row are not one transaction: docs/proxy.md says what\n"
+            "that means.",
+        .examples =
+            "  $ ibid proxy --upstream http://127.0.0.1:3000 --store sqlite:keys.db \\\n"
+            "      --contracts contracts http.listen=127.0.0.1:8080 http.open.tenant=demo\n",
+    },
+    {
         .name = "token create",
         .run = cmd_token_create,
         .takes = STORE | TENANT | BIT(OPT_CLIENT) | BIT(OPT_ROLES) | BIT(OPT_EXPIRES) |
@@ -374,7 +393,7 @@ const struct cli_command cli_commands[] = {
         .summary = "explain a command",
         .details =
             "Without a command: the list of commands and the exit codes. `ibid help settings`\n"
-            "lists the settings of `ibid serve`.",
+            "lists the settings of `ibid serve` and `ibid proxy`.",
         .examples = "  $ ibid help submit\n",
     },
     {0},

@@ -215,10 +215,26 @@ static bool read_bearer(const char *given, struct token *ret)
 	return token_read(given + strspn(given, " "), ret);
 }
 
+bool access_is_token(const char *authorization)
+{
+	struct token token;
+	return read_bearer(authorization, &token);
+}
+
+/* In front of a service, Authorization may be the service's: then ours is Proxy-Authorization, or
+ * there is none. */
+static const char *find_token(struct request *request, bool *ret_several)
+{
+	const char *given = request_header(request, "Authorization", ret_several);
+	if (!request->server->upstream || (given && access_is_token(given)))
+		return given;
+	return request_header(request, "Proxy-Authorization", ret_several);
+}
+
 void access_check(struct request *request)
 {
 	bool several, many;
-	const char *given = request_header(request, "Authorization", &several);
+	const char *given = find_token(request, &several);
 	request->principal.actor = request_header(request, "Ibid-Actor", &many);
 	if (request->route->open)
 		request->admitted = true;

@@ -457,6 +457,8 @@ enum MHD_Result connection_handle(void *user, struct MHD_Connection *connection,
 		return MHD_NO; /* no memory */
 	if (!request->reading) {
 		read_head(request, method, version);
+		if (!request->answer.status && request->passes && request->admitted)
+			pass_begin(request);
 		return request->answer.status ? send_answer(request) : MHD_YES;
 	}
 	if (*upload_size && request->pass) {

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/obj.h"
 #include "base/utf8.h"
+#include "http/access.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -214,7 +215,7 @@ static enum MHD_Result add_header(void *user, enum MHD_ValueKind kind, const cha
 	if (is_word(name, size, dropped) || is_word(name, size, dropped_of_request))
 		return MHD_YES;
 	/* Ours, and not the service's business. */
-	if (strcasecmp(name, "Authorization") == 0 && *request->token.id)
+	if (strcasecmp(name, "Authorization") == 0 && value && access_is_token(value))
 		return MHD_YES;
 	/* What is kept is given to whoever asks again, whatever they can unpack. */
 	if (heading->keeps && (strcasecmp(name, "Accept-Encoding") == 0 ||

@@ -1,0 +1,691 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ibid proxy` in front of a service that knows nothing of retries, on both stores (B03, B06, B11)."""
+import concurrent.futures
+import contextlib
+import hashlib
+import http.server
+import json
+import socket
+import subprocess
+import threading
+import time
+import unittest
+import uuid
+
+from serve_bed import BIN, LIMIT_S, Postgres, Server, Sqlite
+
+ORDER = """\
+command: %(name)s
+version: 1
+fact: an order is placed
+route: %(route)s
+strategy: %(strategy)s
+fields:
+  /item: { type: text, max: 60 }
+%(fields)s
+emits: []
+covers: [the service's order]
+handler: upstream
+staged: { lease: %(lease)s, recover: %(recover)s }
+upstream:
+  deadline: %(deadline)s
+  %(wait)s
+  without_key: %(without_key)s
+  conflict: %(conflict)s
+  error: %(error)s
+  headers: [Location, ETag]
+  %(inquiry)s
+"""
+INQUIRY = ('inquiry: { url: "/orders/by-key/{key}", executed: "status=200", not_executed: "status=404", '
+           "settle: %s, backoff: 1s..2s, give_up: 1h }")
+
+
+class Service:
+    """The service behind the proxy: executes what it is sent, every time, and behaves as the request's `mode` says."""
+
+    def __init__(self, bed):
+        self.executed = []  # (key, body)
+        self.seen = []  # every request: (method, path, headers, body)
+        self.inquiries = 0
+        self.lock = threading.Lock()
+        self.free = threading.Event()  # lets go of who hangs
+        self.inquiry_answers = True
+        service = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *args):
+                pass
+
+            def body(self):
+                if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
+                    whole = b""
+                    while True:
+                        size = int(self.rfile.readline().strip(), 16)
+                        whole += self.rfile.read(size)
+                        self.rfile.readline()
+                        if not size:
+                            return whole
+                return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+
+            def say(self, status, body, **headers):
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name.replace("_", "-"), value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                if self.command != "HEAD":
+                    self.wfile.write(body)
+
+            def do_POST(self):
+                service.post(self, self.body())
+
+            do_PUT = do_DELETE = do_PATCH = do_POST
+
+            def do_GET(self):
+                service.get(self, self.body())
+
+            do_HEAD = do_OPTIONS = do_GET
+
+        class Threads(http.server.ThreadingHTTPServer):
+            daemon_threads = True
+            request_queue_size = 200
+
+            def handle_error(self, request, client_address):
+                pass  # the proxy hung up
+
+        self.server = Threads(("127.0.0.1", 0), Handler)
+        self.port = self.server.server_address[1]
+        self.url = "http://127.0.0.1:%d" % self.port
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        bed.addCleanup(self.end)
+
+    def end(self):
+        self.free.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+    def note(self, handler, body):
+        with self.lock:
+            self.seen.append((handler.command, handler.path, handler.headers, body))
+
+    def execute(self, handler, body):
+        with self.lock:
+            self.executed.append((handler.headers.get("Idempotency-Key"), body))
+            return len(self.executed)
+
+    def times(self, key):
+        with self.lock:
+            return sum(1 for executed, _ in self.executed if executed == key)
+
+    def post(self, handler, body):
+        self.note(handler, body)
+        try:
+            mode = json.loads(body).get("mode", "work")
+        except (ValueError, AttributeError):
+            mode = "work"
+        if mode in ("denied", "forbidden", "limited", "busy"):
+            handler.say({"denied": 401, "forbidden": 403, "limited": 429, "busy": 503}[mode], b"not now",
+                        Retry_After="7", WWW_Authenticate="Basic", Content_Type="text/plain")
+        elif mode == "invalid":
+            handler.say(422, b'{"wrong":  "item"}', Content_Type="application/json", X_Secret="s")
+        elif mode == "conflict":
+            handler.say(409, b"it is there", Content_Type="text/plain")
+        elif mode == "refuse-silently":
+            handler.close_connection = True  # executes nothing, and says nothing
+        elif mode == "late":
+            self.free.wait(LIMIT_S)
+            self.execute(handler, body)
+            handler.close_connection = True
+        else:
+            self.work(handler, body, mode)
+
+    def work(self, handler, body, mode):
+        number = self.execute(handler, body)
+        if mode == "drop":
+            handler.close_connection = True
+        elif mode == "half":
+            handler.wfile.write(b"HTTP/1.1 201 Created\r\nContent-Length: 100\r\n\r\nonly a part")
+            handler.close_connection = True
+        elif mode == "hang":
+            self.free.wait(LIMIT_S)
+            handler.close_connection = True
+        elif mode == "error":
+            handler.say(500, b"oh", Content_Type="text/plain")
+        elif mode == "slow":
+            self.free.wait(LIMIT_S)
+            handler.say(201, b'{"order": %d}' % number, Content_Type="application/json")
+        elif mode == "large":
+            handler.say(201, b"x" * (3 << 20), Content_Type="text/plain")
+        elif mode == "binary":
+            handler.say(200, bytes(range(256)), Content_Type="image/png")
+        elif mode == "moved":
+            handler.say(303, b"", Location="/orders/%d" % number)
+        elif mode == "empty":
+            handler.say(204, b"")
+        else:
+            handler.say(201, b'{"order":   %d}' % number, Content_Type="application/json; charset=utf-8",
+                        Location="/orders/%d" % number, ETag='"e%d"' % number, Set_Cookie="session=secret",
+                        X_Secret="s")
+
+    def get(self, handler, body):
+        self.note(handler, body)
+        prefix = "/orders/by-key/"
+        if handler.path.startswith(prefix):
+            self.inquiries += 1
+            key = handler.path[len(prefix):]
+            found = [number for number, (executed, _) in enumerate(self.executed, 1) if executed == key]
+            if not self.inquiry_answers:
+                handler.say(500, b"")
+            elif found:
+                handler.say(200, b'{"order": %d}' % found[0], Content_Type="application/json",
+                            Location="/orders/%d" % found[0])
+            else:
+                handler.say(404, b"")
+        elif handler.path.startswith("/large"):
+            size = int(handler.path.split("=")[1])
+            handler.send_response(200)
+            handler.send_header("Content-Length", str(size))
+            handler.end_headers()
+            with contextlib.suppress(OSError):
+                for _ in range(size >> 16):
+                    handler.wfile.write(b"y" * (1 << 16))
+        else:
+            handler.say(200, b"page", Content_Type="text/html", Set_Cookie="a=1", Cache_Control="max-age=5")
+
+
+class Proxy:
+    def setUp(self):
+        super().setUp()
+        self.service = Service(self)
+        self.contract("place-order", "POST /orders")
+
+    def contract(self, name, route, **more):
+        said = {"name": name, "route": route, "lease": "5s", "recover": "inquiry", "deadline": "2s", "wait": "",
+                "without_key": "refuse", "conflict": "keep", "error": "unknown", "fields": "",
+                "inquiry": INQUIRY % "0s", "strategy": "external"}
+        said.update(more)
+        self.file(name + ".yaml", ORDER % said)
+
+    def proxy(self, *settings):
+        return Server(self, "upstream.url=" + self.service.url, *settings)
+
+    def order(self, server, key, document, path="/orders", **headers):
+        return server.send(key, document, path=path, **headers)
+
+    def state(self, key):
+        sql = "select state from %s where key = '%s'" % (self.ledger("command"), key)
+        return self.number(sql)
+
+    def await_answer(self, server, key, document, status, path="/orders"):
+        """Retry as a client does, until the answer has this status."""
+        end = time.monotonic() + LIMIT_S
+        while True:
+            answer = self.order(server, key, document, path)
+            if answer.status == status:
+                return answer
+            self.assertLess(time.monotonic(), end, answer)
+            time.sleep(0.05)
+
+    # ---- A service that works -------------------------------------------------------------------
+
+    def test_a_retry_gets_the_services_answer_and_is_not_sent_on(self):  # B03
+        server = self.proxy()
+        first = self.order(server, "k-1", {"item": "tea"})
+        self.assertEqual((first.status, first.body), (201, b'{"order":   1}'), first)
+        self.assertEqual(first.headers["Content-Type"], "application/json; charset=utf-8")
+        self.assertEqual((first.headers["Location"], first.headers["ETag"]), ("/orders/1", '"e1"'))
+        for name in ("Set-Cookie", "X-Secret", "Idempotent-Replayed"):
+            self.assertIsNone(first.headers[name], name)
+        self.assertEqual(server.stop(), 0)
+        server = self.proxy()
+        again = self.order(server, "k-1", ' {"item":"tea"}')
+        self.assertEqual((again.status, again.body), (first.status, first.body))
+        self.assertEqual(again.headers["Idempotent-Replayed"], "true")
+        for name in ("Content-Type", "Location", "ETag", "Ibid-Command-Id"):
+            self.assertEqual(again.headers[name], first.headers[name], name)
+        for name in ("Set-Cookie", "X-Secret"):
+            self.assertIsNone(again.headers[name], name)
+        self.assertEqual(self.service.times("k-1"), 1)
+        self.assertEqual(self.number("select count(*) from " + self.ledger("audit")), 1)
+
+    def test_what_was_sent_arrives_as_it_was_sent(self):
+        server = self.proxy()
+        answer = self.order(server, "k-1", '{ "item" : "tea" }', X_Custom="a b", Accept_Encoding="gzip",
+                            Keep_Alive="timeout=5", TE="trailers", X_HTTP_Method_Override="DELETE", X_Empty="")
+        self.assertEqual(answer.status, 201, answer)
+        method, path, headers, body = self.service.seen[0]
+        self.assertEqual((method, path, body), ("POST", "/orders", b'{ "item" : "tea" }'))
+        self.assertEqual((headers["X-Custom"], headers["X-Empty"], headers["Content-Type"], headers["Idempotency-Key"]),
+                         ("a b", "", "application/json", "k-1"))
+        self.assertEqual(headers["Ibid-Command-Id"], answer.headers["Ibid-Command-Id"])
+        self.assertEqual(headers["Host"], "127.0.0.1:%d" % self.service.port)
+        for name in ("Accept-Encoding", "Keep-Alive", "TE", "X-HTTP-Method-Override", "Expect", "Authorization"):
+            self.assertIsNone(headers[name], name)
+
+    def test_another_body_path_or_query_under_the_same_key_is_a_conflict(self):  # B04
+        self.contract("amend-order", "PUT /orders/{order}", fields="  /order: { type: text, required: true }")
+        server = self.proxy()
+        self.assertEqual(self.order(server, "k-1", {"item": "tea"}).status, 201)
+        for document, path in (({"item": "milk"}, "/orders"), ({"item": "tea"}, "/orders?express=1")):
+            other = self.order(server, "k-1", document, path)
+            self.assertEqual((other.status, other.json["type"]), (409, "/problems/key-reused"), other)
+        headers = {"Idempotency-Key": "k-2", "Content-Type": "application/json"}
+        self.assertEqual(server.ask("PUT", "/orders/7", "{}", headers).status, 201)
+        self.assertEqual(server.ask("PUT", "/orders/8", "{}", headers).json["type"], "/problems/key-reused")
+        self.assertEqual(server.ask("PUT", "/orders/7", "{}", headers).status, 201)
+        self.assertEqual(len(self.service.executed), 2)
+
+    def test_bodies_that_are_no_json_object_are_compared_by_their_bytes(self):
+        server = self.proxy()
+        for key, body, kind in (("k-xml", b"<a/>", "text/xml"), ("k-bytes", bytes(range(256)), "application/x-any"),
+                                ("k-list", b"[1, 2]", "application/json")):
+            headers = {"Idempotency-Key": key, "Content-Type": kind}
+            first = server.ask("POST", "/orders", body, headers)
+            self.assertEqual(first.status, 201, first)
+            self.assertEqual(self.service.seen[-1][3], body)
+            self.assertEqual(server.ask("POST", "/orders", body, headers).body, first.body)
+            self.assertEqual(server.ask("POST", "/orders", body + b" ", headers).status, 409)
+            self.assertEqual(server.ask("POST", "/orders", body, dict(headers, **{"Content-Type": "text/x"})).status,
+                             409)
+            self.assertEqual(self.service.times(key), 1)
+        broken = server.ask("POST", "/orders", b'{"item":', {"Idempotency-Key": "k-b", "Content-Type": "application/json"})
+        self.assertEqual(broken.status, 400, broken)
+        named = server.ask("POST", "/orders?a", b'{"@query":"a"}', {"Idempotency-Key": "k-b", "Content-Type": "application/json"})
+        self.assertEqual(named.status, 400, named)
+
+    def test_declared_fields_are_checked_before_anything_is_sent(self):
+        server = self.proxy()
+        for _ in range(2):
+            wrong = self.order(server, "k-1", {"item": 7})
+            self.assertEqual((wrong.status, wrong.json["code"]), (422, "INVALID_PAYLOAD"), wrong)
+        self.assertEqual(self.service.seen, [])
+
+    def test_answers_of_every_kind_are_replayed_byte_for_byte(self):
+        server = self.proxy()
+        for mode, status, body in (("binary", 200, bytes(range(256))), ("moved", 303, b""), ("empty", 204, b""),
+                                   ("invalid", 422, b'{"wrong":  "item"}'), ("conflict", 409, b"it is there")):
+            answers = [self.order(server, "k-" + mode, {"mode": mode}) for _ in range(3)]
+            self.assertEqual({(answer.status, answer.body) for answer in answers}, {(status, body)}, answers)
+            self.assertEqual([answer.headers["Idempotent-Replayed"] for answer in answers], [None, "true", "true"])
+            self.assertEqual(len({(answer.headers["Content-Type"], answer.headers["Location"]) for answer in answers}), 1)
+            self.assertEqual(sum(1 for seen in self.service.seen if seen[2]["Idempotency-Key"] == "k-" + mode), 1)
+        self.assertEqual((self.state("k-binary"), self.state("k-invalid")), ("COMPLETED", "REJECTED"))
+
+    def test_an_answer_that_is_too_large_is_not_kept_but_known(self):
+        server = self.proxy()
+        answers = [self.order(server, "k-1", {"mode": "large"}) for _ in range(2)]
+        for answer in answers:
+            self.assertEqual((answer.status, answer.json["type"]), (502, "/problems/answer-too-large"), answer)
+        self.assertEqual(answers[0].body, answers[1].body)
+        self.assertEqual((self.state("k-1"), self.service.times("k-1")), ("COMPLETED", 1))
+
+    def test_who_may_not_or_not_now_gets_no_outcome(self):  # B03
+        server = self.proxy()
+        for mode, status in (("denied", 401), ("forbidden", 403), ("limited", 429), ("busy", 503)):
+            key = "k-" + mode
+            for _ in range(2):  # each is asked of the service again
+                answer = self.order(server, key, {"mode": mode, "item": "x"})
+                self.assertEqual((answer.status, answer.body), (status, b"not now"), answer)
+                self.assertEqual((answer.headers["Retry-After"], answer.headers["WWW-Authenticate"]), ("7", "Basic"))
+                self.assertIsNone(answer.headers["Idempotent-Replayed"])
+            self.assertEqual(sum(1 for seen in self.service.seen if seen[2]["Idempotency-Key"] == key), 2)
+            self.assertEqual(self.state(key), "FAILED")
+
+    def test_409_and_5xx_are_what_the_contract_says(self):
+        self.contract("again", "POST /again", conflict="retry", error="retry")
+        self.contract("final", "POST /final", error="keep")
+        server = self.proxy()
+        for mode, status in (("conflict", 409), ("error", 500)):
+            for _ in range(2):
+                answer = self.order(server, "k-" + mode, {"mode": mode}, "/again")
+                self.assertEqual((answer.status, answer.headers["Idempotent-Replayed"]), (status, None), answer)
+            self.assertEqual(sum(1 for seen in self.service.seen if seen[2]["Idempotency-Key"] == "k-" + mode), 2)
+        answers = [self.order(server, "k-final", {"mode": "error"}, "/final") for _ in range(2)]
+        self.assertEqual([(answer.status, answer.body) for answer in answers], [(500, b"oh")] * 2)
+        self.assertEqual(self.service.times("k-final"), 1)
+
+    # ---- Many at once ---------------------------------------------------------------------------
+
+    def test_twenty_copies_at_once_are_sent_on_once(self):  # B12
+        server = self.proxy()
+        with concurrent.futures.ThreadPoolExecutor(20) as pool:
+            answers = list(pool.map(lambda _: self.order(server, "k-1", {"item": "tea"}), range(20)))
+        self.assertEqual(self.service.times("k-1"), 1)
+        done = {(answer.status, answer.body) for answer in answers if answer.status == 201}
+        self.assertEqual(done, {(201, b'{"order":   1}')}, answers)
+        for answer in answers:
+            self.assertIn(answer.status, (201, 409), answer)
+            if answer.status == 409:
+                self.assertEqual(answer.json["type"], "/problems/in-progress")
+                self.assertEqual(answer.headers["Retry-After"], "1")
+
+    def test_hundreds_wait_for_the_service_while_others_are_served(self):  # K10
+        self.contract("slowly", "POST /slowly", deadline="50s", lease="60s")
+        server = self.proxy("http.threads=2", "upstream.calls=100")
+        with concurrent.futures.ThreadPoolExecutor(120) as pool:
+            waiting = [pool.submit(self.order, server, "k-%d" % i, {"mode": "slow"}, "/slowly") for i in range(100)]
+            end = time.monotonic() + LIMIT_S
+            while len(self.service.executed) < 100:
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.01)
+            began = time.monotonic()
+            self.assertEqual(server.get("/healthz").status, 200)
+            self.assertEqual(server.send("n-1", {"topic": "t"}).status, 201)  # the ledger is not held up
+            self.assertLess(time.monotonic() - began, 5)
+            full = self.order(server, "k-full", {"mode": "slow"}, "/slowly")
+            self.assertEqual((full.status, full.json["type"]), (503, "/problems/unavailable"), full)
+            self.service.free.set()
+            self.assertEqual({future.result().status for future in waiting}, {201})
+        self.assertEqual(self.order(server, "k-full", {"mode": "slow"}, "/slowly").status, 201)
+        self.assertEqual(len(self.service.executed), 101)
+
+    # ---- A service that does not answer ---------------------------------------------------------
+
+    def test_what_was_executed_and_not_answered_is_found_out(self):  # (b), (d); E04
+        server = self.proxy()
+        for mode in ("drop", "error", "half"):
+            key = "k-" + mode
+            first = self.order(server, key, {"mode": mode})
+            self.assertEqual((first.status, first.json["type"]), (202, "/problems/outcome-unknown"), first)
+            where = first.headers["Location"]
+            self.assertIn(server.get(where).json["state"], ("UNKNOWN", "COMPLETED"))
+            found = self.await_answer(server, key, {"mode": mode}, 200)
+            self.assertEqual(found.body, b'{"order": %d}' % len(self.service.executed))
+            self.assertEqual(found.headers["Location"], "/orders/%d" % len(self.service.executed))
+            self.assertEqual(found.headers["Idempotent-Replayed"], "true")
+            self.assertEqual(self.service.times(key), 1)
+            self.assertEqual(server.get(where).json["state"], "COMPLETED")
+        self.assertEqual(self.number("select count(*) from %s where state = 'OPEN'" % self.ledger("exception")), 0)
+        self.assertEqual(self.number("select count(*) from %s where resolution = 'confirmed-executed'" %
+                                     self.ledger("exception")), 3)
+
+    def test_what_was_not_executed_may_be_sent_again_with_the_same_key(self):
+        server = self.proxy()
+        first = self.order(server, "k-1", {"mode": "refuse-silently"})
+        self.assertEqual(first.status, 202, first)
+        end = time.monotonic() + LIMIT_S
+        while self.state("k-1") != "FAILED":
+            self.assertLess(time.monotonic(), end, self.state("k-1"))
+            time.sleep(0.05)
+        sent = len([seen for seen in self.service.seen if seen[0] == "POST"])
+        self.assertEqual(sent, 1)
+        self.assertEqual(self.order(server, "k-1", {"mode": "refuse-silently"}).status, 202)
+        self.assertEqual(len([seen for seen in self.service.seen if seen[0] == "POST"]), 2)
+
+    def test_a_service_that_hangs_is_waited_for_once(self):  # (c)
+        self.contract("hasty", "POST /hasty", deadline="300ms")
+        self.service.inquiry_answers = False
+        server = self.proxy()
+        for _ in range(3):
+            answer = self.order(server, "k-1", {"mode": "hang"}, "/hasty")
+            self.assertEqual((answer.status, answer.json["type"]), (202, "/problems/outcome-unknown"), answer)
+        self.assertEqual(self.service.times("k-1"), 1)
+        self.service.inquiry_answers = True
+        self.assertEqual(self.await_answer(server, "k-1", {"mode": "hang"}, 200, "/hasty").body, b'{"order": 1}')
+        self.assertEqual(self.service.times("k-1"), 1)
+
+    def test_not_executed_is_not_believed_before_it_has_settled(self):
+        """The request is still on its way in the service when that is asked: its 404 is true, and proves nothing."""
+        self.contract("hasty", "POST /hasty", deadline="300ms", inquiry=INQUIRY % "30m")
+        server = self.proxy()
+        self.assertEqual(self.order(server, "k-1", {"mode": "late"}, "/hasty").status, 202)
+        end = time.monotonic() + LIMIT_S
+        while self.service.inquiries < 2:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+        self.assertEqual(self.order(server, "k-1", {"mode": "late"}, "/hasty").status, 202)
+        self.assertEqual((self.service.times("k-1"), self.state("k-1")), (0, "UNKNOWN"))
+        self.service.free.set()  # now it is carried out
+        self.assertEqual(self.await_answer(server, "k-1", {"mode": "late"}, 200, "/hasty").body, b'{"order": 1}')
+        self.assertEqual(self.service.times("k-1"), 1)
+
+    def test_without_an_inquiry_a_person_has_to_look(self):
+        self.contract("by-hand", "POST /by-hand", recover="human", inquiry="", strategy="key")
+        server = self.proxy()
+        self.assertEqual(self.order(server, "k-1", {"mode": "drop"}, "/by-hand").status, 202)
+        self.assertEqual(self.order(server, "k-1", {"mode": "drop"}, "/by-hand").status, 202)
+        self.assertEqual((self.service.times("k-1"), self.state("k-1")), (1, "UNKNOWN"))
+        self.assertEqual(self.number("select count(*) from %s where state = 'OPEN'" % self.ledger("exception")), 1)
+
+    def test_a_service_that_is_not_there_was_sent_nothing(self):
+        server = self.proxy()
+        self.service.server.server_close()  # nobody listens any more
+        self.service.server.shutdown()
+        for _ in range(2):
+            answer = self.order(server, "k-1", {"item": "tea"})
+            self.assertEqual((answer.status, answer.json["code"]), (502, "UPSTREAM_UNREACHABLE"), answer)
+            self.assertEqual(answer.headers["Retry-After"], "1")
+        self.assertEqual(self.state("k-1"), "FAILED")
+
+    def test_a_proxy_that_is_killed_on_the_way_finds_out_when_it_is_back(self):  # B06
+        self.contract("hang-long", "POST /hang-long", deadline="4s")
+        self.contract("refuse-long", "POST /refuse-long", deadline="4s")
+        server = self.proxy()
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            lost = [pool.submit(self.order, server, "k-1", {"mode": "hang"}, "/hang-long"),
+                    pool.submit(self.order, server, "k-2", {"mode": "late"}, "/refuse-long")]
+            end = time.monotonic() + LIMIT_S
+            while len(self.service.seen) < 2:
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.01)
+            server.kill()
+            for future in lost:
+                self.assertIsInstance(future.exception(), (OSError, ConnectionError, Exception))
+        server = self.proxy()
+        held = self.order(server, "k-1", {"mode": "hang"}, "/hang-long")
+        self.assertEqual((held.status, held.json["type"]), (409, "/problems/in-progress"), held)
+        found = self.await_answer(server, "k-1", {"mode": "hang"}, 200, "/hang-long")
+        self.assertEqual((found.body, self.service.times("k-1")), (b'{"order": 1}', 1))
+
+    # ---- Long work ------------------------------------------------------------------------------
+
+    def test_long_work_is_accepted_and_shown_where_it_says(self):  # B11
+        self.contract("long", "POST /long", deadline="50s", lease="60s", wait="wait: 200ms")
+        self.contract("at-once", "POST /at-once", deadline="50s", lease="60s", wait="wait: 0s")
+        server = self.proxy()
+        for path in ("/long", "/at-once"):
+            key = "k-" + path[1:]
+            first = self.order(server, key, {"mode": "slow"}, path)
+            self.assertEqual((first.status, first.json["type"]), (202, "/problems/in-progress"), first)
+            where = first.headers["Location"]
+            self.assertRegex(where, "^/v1/operations/[0-9a-f-]{36}$")
+            shown = server.get(where).json
+            self.assertEqual((shown["state"], shown["operation"]), ("IN_PROGRESS", path[1:]))
+            self.assertTrue(shown["awaits"])
+            again = self.order(server, key, {"mode": "slow"}, path)
+            self.assertEqual((again.status, again.json["commandId"]), (409, first.json["commandId"]), again)
+        self.service.free.set()
+        for number, path in ((1, "/long"), (2, "/at-once")):
+            done = self.await_answer(server, "k-" + path[1:], {"mode": "slow"}, 201, path)
+            self.assertEqual(done.headers["Idempotent-Replayed"], "true")
+        self.assertEqual(len(self.service.executed), 2)
+
+    def test_work_that_was_accepted_is_finished_before_the_server_ends(self):
+        self.contract("long", "POST /long", deadline="50s", lease="60s", wait="wait: 0s")
+        server = self.proxy()
+        self.assertEqual(self.order(server, "k-1", {"mode": "slow"}, "/long").status, 202)
+        stopping = threading.Thread(target=server.stop)
+        stopping.start()
+        server.await_logged("serve.stopping")
+        self.service.free.set()
+        stopping.join(LIMIT_S)
+        self.assertEqual((server.process.returncode, self.state("k-1")), (0, "COMPLETED"))
+
+    def test_a_client_that_hangs_up_changes_nothing(self):
+        server = self.proxy()
+        with socket.create_connection(("127.0.0.1", server.port)) as wire:
+            wire.sendall(b"POST /orders HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k-1\r\n"
+                         b"Content-Type: application/json\r\nContent-Length: 15\r\n\r\n"
+                         b'{"mode":"slow"}')
+            end = time.monotonic() + LIMIT_S
+            while not self.service.executed:
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.01)
+        self.service.free.set()
+        self.assertEqual(self.await_answer(server, "k-1", {"mode": "slow"}, 201).headers["Idempotent-Replayed"], "true")
+        self.assertEqual(self.service.times("k-1"), 1)
+
+    # ---- Without protection ---------------------------------------------------------------------
+
+    def test_requests_without_a_key_pass_or_not_as_the_route_says(self):
+        self.contract("lenient", "POST /lenient", without_key="pass")
+        server = self.proxy()
+        strict = self.order(server, None, {"item": "tea"})
+        self.assertEqual((strict.status, strict.json["type"]), (400, "/problems/key-missing"), strict)
+        for number in (1, 2):
+            passed = self.order(server, None, {"item": "tea"}, "/lenient")
+            self.assertEqual((passed.status, passed.body), (201, b'{"order":   %d}' % number), passed)
+            self.assertEqual(passed.headers["X-Secret"], "s")  # nothing is kept, so nothing is held back
+        self.assertEqual(self.number("select count(*) from " + self.ledger("command")), 0)
+        for _ in range(2):
+            self.assertEqual(self.order(server, "k-1", {"item": "tea"}, "/lenient").body, b'{"order":   3}')
+        empty = self.order(server, "", {"item": "tea"}, "/lenient")
+        self.assertEqual((empty.status, empty.json["type"]), (400, "/problems/key-invalid"), empty)
+
+    def test_what_no_contract_names_is_passed_on_as_the_settings_say(self):
+        for other, get, post in (("safe", 200, 405), ("all", 200, 201), ("none", 404, 404)):
+            server = self.proxy("upstream.other=" + other)
+            self.assertEqual(server.get("/pages/1?a=b%20c").status, get, other)
+            posted = self.order(server, None, {}, "/pages")
+            self.assertIn(posted.status, (post, 404) if post == 405 else (post,), other)
+            if get == 200:
+                self.assertEqual(self.service.seen[0][1], "/pages/1?a=b%20c")
+                page = server.get("/pages")
+                self.assertEqual((page.body, page.headers["Set-Cookie"], page.headers["Cache-Control"]),
+                                 (b"page", "a=1", "max-age=5"))
+                head = server.ask("HEAD", "/pages")
+                self.assertEqual((head.status, head.body, head.headers["Content-Length"]), (200, b"", "4"))
+                self.assertEqual(server.get("/orders").body, b"page")  # another method of a protected path
+            self.assertEqual(server.stop(), 0)
+
+    def test_a_protected_route_can_not_be_written_differently(self):
+        server = self.proxy("upstream.other=all")
+        for path in ("/orders/", "/Orders", "//orders", "/./orders", "/a/../orders", "/%6frders", "/orders%2f", "/orders/.",
+                     "/orders%00", "/orders/..", "/%2e/orders", "/orders\\"):
+            answer = self.order(server, None, {"item": "x"}, path)
+            self.assertIn(answer.status, (400, 404), (path, answer))
+        self.assertEqual(self.service.seen, [])
+        overridden = server.ask("GET", "/orders", headers={"X-HTTP-Method-Override": "POST"})
+        self.assertEqual(overridden.status, 200)
+        self.assertIsNone(self.service.seen[0][2]["X-HTTP-Method-Override"])
+
+    def test_large_bodies_are_passed_on_in_pieces(self):
+        server = self.proxy("upstream.other=all")
+        size = 48 << 20
+        before = server.memory_kib()
+        got = server.ask("GET", "/large?n=%d" % size)
+        self.assertEqual((len(got.body), hashlib.sha256(got.body).digest()),
+                         (size, hashlib.sha256(b"y" * size).digest()))
+        sent = bytes(range(256)) * (size >> 8)
+        put = server.ask("PUT", "/upload", sent)
+        self.assertEqual(put.status, 201)
+        self.assertEqual(hashlib.sha256(self.service.seen[-1][3]).digest(), hashlib.sha256(sent).digest())
+        chunked = server.ask("PUT", "/upload", iter([sent[:1000], sent[1000:3000000]]))
+        self.assertEqual(chunked.status, 201, chunked)
+        self.assertEqual(len(self.service.seen[-1][3]), 3000000)
+        self.assertLess(server.memory_kib() - before, 20 << 10)
+
+    def test_bodies_beyond_the_limits_are_refused(self):
+        server = self.proxy("upstream.other=all", "http.limits.body=10KiB", "upstream.limits.body=100KiB")
+        self.assertEqual(self.order(server, "k-1", {"item": "x" * 20000}).status, 413)
+        self.assertEqual(server.ask("PUT", "/upload", b"x" * 200000).status, 413)
+        absurd = server.raw(b"PUT /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n")
+        self.assertRegex(absurd, b"^HTTP/1.1 (400|413) ")
+        self.assertEqual(self.service.seen, [])
+        # Its length is not told: it has gone on by the time that it is too long, and is broken off there.
+        chunked = server.ask("PUT", "/upload", iter([b"x" * 200000]))
+        self.assertEqual(chunked.status, 413, chunked)
+        self.assertEqual(self.service.executed, [])
+
+    def test_a_client_that_reads_nothing_holds_no_memory(self):
+        server = self.proxy()
+        before = server.memory_kib()
+        with contextlib.ExitStack() as stack:
+            for _ in range(20):
+                wire = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+                wire.sendall(b"GET /large?n=104857600 HTTP/1.1\r\nHost: x\r\n\r\n")
+                wire.recv(100)
+            self.assertEqual(server.get("/healthz").status, 200)
+            self.assertLess(server.memory_kib() - before, 40 << 10)
+        self.assertEqual(server.get("/pages").body, b"page")
+
+    # ---- Hostile --------------------------------------------------------------------------------
+
+    def test_what_belongs_to_the_connection_can_not_be_smuggled(self):
+        server = self.proxy("upstream.other=all")
+        head = b"POST /orders HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k-1\r\nContent-Type: application/json\r\n"
+        for lines in (b"Connection: Idempotency-Key\r\nContent-Length: 2\r\n\r\n{}",
+                      b"Connection: close, Content-Length\r\nContent-Length: 2\r\n\r\n{}",
+                      b"Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 2\r\n\r\n{}",
+                      b"Upgrade: h2c\r\nContent-Length: 2\r\n\r\n{}",
+                      b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+                      b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+                      b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+                      b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n"):
+            self.assertRegex(server.raw(head + lines), b"^HTTP/1.1 400 ", lines)
+        for first in (b"CONNECT x:80 HTTP/1.1", b"TRACE / HTTP/1.1", b"OPTIONS * HTTP/1.1", b"GET http://other/ HTTP/1.1"):
+            self.assertRegex(server.raw(first + b"\r\nHost: x\r\n\r\n"), b"^HTTP/1.1 40[045] ", first)
+        self.assertEqual(self.service.seen, [])
+        self.assertEqual(self.order(server, "k-1", {"item": "tea"}).status, 201)
+
+    def test_the_services_own_authorization_reaches_it_and_our_token_does_not(self):  # K05
+        server = self.proxy()
+        self.assertEqual(self.order(server, "k-1", {}, Authorization="Basic YTpi").status, 201)
+        self.assertEqual(self.service.seen[-1][2]["Authorization"], "Basic YTpi")
+        for header in ("Authorization", "Proxy-Authorization"):
+            bad = self.order(server, "k-2", {}, **{header.replace("-", "_"): "Bearer ibid_" + "0" * 100})
+            self.assertIn(bad.status, (201, 401), bad)
+        token = self.token("web")
+        seen = len(self.service.seen)
+        mine = self.order(server, "k-3", {}, Authorization="Bearer " + token)
+        self.assertEqual(mine.status, 201, mine)
+        self.assertIsNone(self.service.seen[-1][2]["Authorization"])
+        both = self.order(server, "k-4", {}, Proxy_Authorization="Bearer " + token, Authorization="Basic YTpi")
+        self.assertEqual(both.status, 201, both)
+        self.assertEqual(self.service.seen[-1][2]["Authorization"], "Basic YTpi")
+        self.assertIsNone(self.service.seen[-1][2]["Proxy-Authorization"])
+        self.assertEqual(len(self.service.seen), seen + 2)
+
+    def token(self, client):
+        made = subprocess.run([BIN, "token", "create", "--store", self.url, "--tenant", "t", "--client", client, "--json"],
+                              timeout=LIMIT_S, capture_output=True, text=True)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        return json.loads(made.stdout)["token"]
+
+    # ---- Running it -----------------------------------------------------------------------------
+
+    def test_own_routes_can_have_a_prefix(self):
+        self.contract("long", "POST /long", deadline="50s", lease="60s", wait="wait: 0s")
+        server = self.proxy("http.prefix=/ibid")
+        self.assertEqual(server.get("/ibid/healthz").json, {"status": "alive"})
+        self.assertEqual(server.get("/healthz").body, b"page")  # the service's
+        first = self.order(server, "k-1", {"mode": "slow"}, "/long")
+        self.assertEqual(server.get(first.headers["Location"]).json["state"], "IN_PROGRESS", first.headers["Location"])
+        self.service.free.set()
+
+    def test_a_server_without_a_service_refuses_contracts_that_need_one(self):
+        with self.assertRaisesRegex(AssertionError, "place-order.yaml.*ibid proxy --upstream"):
+            Server(self)
+        for url in ("ftp://x", "127.0.0.1", "http://u:p@x", "http://x?y", "http://"):
+            with self.assertRaisesRegex(AssertionError, "upstream.url is"):
+                Server(self, "upstream.url=" + url)
+
+    def test_operations_of_the_service_are_not_run_by_name(self):
+        server = self.proxy()
+        answer = server.send("k-1", {}, "place-order")
+        self.assertEqual(answer.status, 400, answer)
+        self.assertIn("POST /orders", answer.json["detail"])
+
+
+class ProxyOnSqlite(Proxy, Sqlite, unittest.TestCase):
+    pass
+
+
+class ProxyOnPostgres(Proxy, Postgres, unittest.TestCase):
+    pass
+
+
+if __name__ == "__main__":
+    unittest.main()
