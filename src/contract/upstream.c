@@ -381,6 +381,11 @@ static void read_upstream(struct reading *reading, const struct member *member, 
 const struct member_type type_upstream = {"a mapping: deadline, without_key, conflict and more",
                                           read_upstream};
 
+const char *contract_run_by(const struct contract *contract)
+{
+	return contract->upstream.given ? "`ibid proxy`" : "a program that calls ibid_stage";
+}
+
 /* ---- Rules ---------------------------------------------------------------------------------- */
 
 struct check {
