@@ -535,8 +535,9 @@ static void add_service(struct sheet *sheet, const struct view *view)
 	const char *deadline = contract_duration(view->arena, upstream->deadline_us);
 	bool keeps = upstream->conflict == UPSTREAM_CONFLICT_KEEP;
 	add_service_row(sheet, view, "answers 2xx",
-	                arena_printf(view->arena, "completed; headers: %s",
-	                             joined(view->arena, &upstream->headers, "Content-Type only")),
+	                arena_printf(view->arena, "completed; headers: Content-Type%s%s",
+	                             upstream->headers.count ? ", " : "",
+	                             joined(view->arena, &upstream->headers, "")),
 	                after_completion(view));
 	add_service_row(sheet, view, "answers 401, 403, 429 or 503", "nothing", tries_again);
 	add_service_row(sheet, view, "answers 409",
