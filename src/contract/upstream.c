@@ -316,6 +316,7 @@ static void check_inquiry(struct reading *reading, const struct contract_inquiry
 	const struct node *executed = node_member(node, "executed");
 	const struct node *not_executed = node_member(node, "not_executed");
 	const struct node *give_up = node_member(node, "give_up");
+	const struct node *backoff = node_member(node, "backoff");
 	if (inquiry->executed && (inquiry->executed < 200 || inquiry->executed > 299))
 		PROBLEM_AT(reading->problems, executed,
 		           "upstream.inquiry.executed is `%s`: only a 2xx can be the command's answer",
@@ -329,6 +330,10 @@ static void check_inquiry(struct reading *reading, const struct contract_inquiry
 		           "upstream.inquiry.give_up is `%s`: it must be longer than settle, before which "
 		           "not_executed is never believed",
 		           give_up->text);
+	if (inquiry->give_up_us && inquiry->backoff_max_us > inquiry->give_up_us)
+		PROBLEM_AT(reading->problems, backoff,
+		           "upstream.inquiry.backoff is `%s`: its last pause is longer than give_up",
+		           backoff->text);
 }
 
 static void read_inquiry(struct reading *reading, const struct member *member, const char *path,

@@ -13,8 +13,12 @@ static const char *const service_lines[] = {
     "owner: orders",
     "strategy: external",
     "route: POST /orders",
-    "key: { from: header, generated_by: client, scope: [client], retain: 400d, after_expiry: "
-    "refuse }",
+    "key:",
+    "  from: header",
+    "  generated_by: client",
+    "  scope: [client]",
+    "  retain: 400d",
+    "  after_expiry: refuse",
     "fields: { /sku: { type: text, required: true } }",
     "unknown_fields: keep",
     "same_payload: { context: [] }",
@@ -319,6 +323,10 @@ static void what_belongs_together_comes_together(void **state)
 	     "upstream:",
 	     "`upstream` is given, but handler is not upstream: leave it out, or write `handler: "
 	     "upstream`"},
+	    {{"handler", "handler: [upstream]"}, "handler:", "handler must be one value, not a list"},
+	    {{"handler", "handler: downstream"},
+	     "handler:",
+	     "handler is `downstream`: it must be callback, upstream, or { sql: FILE }"},
 	    {{"  inquiry", NULL},
 	     "staged:",
 	     "staged.recover is inquiry, but no `upstream.inquiry` says where the service is asked"},
@@ -367,9 +375,9 @@ static void times_that_contradict_each_other_are_refused(void **state)
 	    {{"  wait", "  wait: 0m"},
 	     "wait:",
 	     "upstream.wait is `0m`: it must be a duration such as 30d (ms, s, m, h, d, w, y)"},
-	    {{"    give_up", "    give_up: 30s"},
+	    {{"    settle", "    settle: 24h"},
 	     "give_up:",
-	     "upstream.inquiry.give_up is `30s`: it must be longer than settle, before which "
+	     "upstream.inquiry.give_up is `24h`: it must be longer than settle, before which "
 	     "not_executed is never believed"},
 	    {{"    backoff", "    backoff: 5s"},
 	     "backoff:",
@@ -385,6 +393,9 @@ static void times_that_contradict_each_other_are_refused(void **state)
 	    {{"    backoff", "    backoff: 10m..5s"},
 	     "backoff:",
 	     "upstream.inquiry.backoff is `10m..5s`: its first pause is longer than its last"},
+	    {{"    backoff", "    backoff: 5s..25h"},
+	     "backoff:",
+	     "upstream.inquiry.backoff is `5s..25h`: its last pause is longer than give_up"},
 	};
 	static const struct change hasty[] = {{"  deadline", "  deadline: 9ms"},
 	                                      {"  wait", "  wait: 0s"}};
