@@ -127,6 +127,11 @@ enum ibid_code ibid_handle(struct ibid *ibid, const char *name, ibid_handler *ha
 		return err_set(
 		    err, IBID_MISUSE,
 		    "the contract of %s names a script; write `handler: callback` to run it in C", name);
+	if (operation->contract->upstream.given)
+		return err_set(err, IBID_MISUSE,
+		               "operation %s has `handler: upstream`: another service does its work, "
+		               "called by `ibid proxy`",
+		               name);
 	if (operation->contract->staged.lease_us)
 		return err_set(err, IBID_MISUSE,
 		               "operation %s is staged: its work is done between ibid_stage and "

@@ -257,6 +257,9 @@ const struct strategy_needs *contract_strategy_needs(enum contract_strategy stra
 /* Does it look at state around its handler? */
 bool contract_looks(const struct contract *contract);
 
+/* Who runs a staged command, as the end of "it is run by ...". */
+const char *contract_run_by(const struct contract *contract);
+
 /* Names for tables and messages. */
 /* The field with this pointer, NULL when it is not declared. */
 const struct contract_field *contract_field_at(const struct contract *contract,

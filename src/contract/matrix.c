@@ -313,18 +313,33 @@ static const char *after_rejection_other(const struct view *view)
 	           : "the new payload is evaluated: the rejected one had no effect";
 }
 
-static const char *worker_silent(const struct view *view)
+/* Who finds out what became of a call to the service, and until when. */
+static const char *service_asked(const struct view *view)
+{
+	const struct contract_inquiry *inquiry = &view->contract->upstream.inquiry;
+	return arena_printf(view->arena,
+	                    "the service is asked at %s whether it was done, and after %s a person is",
+	                    inquiry->url, contract_duration(view->arena, inquiry->give_up_us));
+}
+
+static const char *who_looks(const struct view *view)
 {
 	static const char *const looks[] = {
 	    [RECOVER_HUMAN] = "it becomes unknown, and a person finds out whether it was done",
 	    [RECOVER_INQUIRY] = "the partner is asked whether it was done",
 	    [RECOVER_QUERY] = "a script looks at business state whether it was done",
 	};
+	return view->contract->upstream.inquiry.url ? service_asked(view)
+	                                            : looks[view->contract->staged.recover];
+}
+
+static const char *worker_silent(const struct view *view)
+{
 	return arena_printf(view->arena,
 	                    "after a lease of %s it is taken over, and the worker is fenced; %s; "
 	                    "nothing is run again before that",
 	                    contract_duration(view->arena, view->contract->staged.lease_us),
-	                    looks[view->contract->staged.recover]);
+	                    who_looks(view));
 }
 
 static const char *crash_before(const struct view *view)
@@ -357,6 +372,8 @@ static const char *without_unique(const struct contract *contract)
 		return "done again, which changes nothing";
 	if (contract->strategy == STRATEGY_NONE)
 		return "done again, and nobody minds";
+	if (contract->upstream.given && contract->key.from == KEY_HEADER)
+		return "a second effect, unless the service refuses it: its tables are not looked at";
 	return contract->key.from == KEY_FIELDS
 	           ? "can't be: the same fact has the same key"
 	           : "a second effect: no `unique` is declared, only reconciliation finds it";
@@ -436,6 +453,108 @@ static void add_failures(struct sheet *sheet, const struct view *view)
 		                                 {failure_modes[i].behaviour(view), false}});
 }
 
+/* ---- Answers of the service ------------------------------------------------------------------ */
+
+static const struct column service_columns[] = {{"operation", "Operation"},
+                                                {"answer", "What the service does"},
+                                                {"kept", "What is kept"},
+                                                {"retry", "What the same key gets"}};
+
+static const char tries_again[] = "it is passed on again";
+
+/* The row of an answer that is not a success and is kept. */
+static const char *kept_rejection(const struct view *view)
+{
+	if (!view->contract->final[FAILURE_BUSINESS])
+		return "nothing: failures.business is retry";
+	return "a rejection, with the answer";
+}
+
+static const char *rejection_retried(const struct view *view)
+{
+	return view->contract->final[FAILURE_BUSINESS] ? after_rejection(view) : tries_again;
+}
+
+static const char *without_answer(const struct view *view)
+{
+	return arena_printf(view->arena, "that it is unknown; nothing is passed on; %s",
+	                    who_looks(view));
+}
+
+static void add_service_row(struct sheet *sheet, const struct view *view, const char *answer,
+                            const char *kept, const char *retry)
+{
+	sheet_add(sheet,
+	          (struct cell[]){
+	              {view->contract->name, false}, {answer, false}, {kept, false}, {retry, false}});
+}
+
+static void add_service_errors(struct sheet *sheet, const struct view *view)
+{
+	switch (view->contract->upstream.error) {
+	case UPSTREAM_ERROR_KEEP:
+		add_service_row(sheet, view, "answers another 5xx", "an outcome, with the answer",
+		                "nothing runs; the first answer is replayed");
+		break;
+	case UPSTREAM_ERROR_RETRY:
+		add_service_row(sheet, view, "answers another 5xx",
+		                "nothing: it is taken as a promise that nothing was done", tries_again);
+		break;
+	case UPSTREAM_ERROR_UNKNOWN:
+		add_service_row(sheet, view, "answers another 5xx", "unknown", without_answer(view));
+		break;
+	}
+}
+
+/* What a caller gets that the contract does not protect, or that does not wait for the end. */
+static void add_service_callers(struct sheet *sheet, const struct view *view)
+{
+	const struct contract_upstream *upstream = &view->contract->upstream;
+	const char *wait = contract_duration(view->arena, upstream->wait_us);
+	bool passes = upstream->without_key == UPSTREAM_WITHOUT_KEY_PASS;
+	if (!upstream->wait_us)
+		add_service_row(sheet, view, "is called", "in progress",
+		                "202 at once, and where to look for the outcome");
+	else if (upstream->wait_us < upstream->deadline_us)
+		add_service_row(sheet, view, arena_printf(view->arena, "takes longer than %s", wait),
+		                "in progress", "202, and where to look for the outcome");
+	if (view->contract->key.from == KEY_HEADER)
+		add_service_row(sheet, view,
+		                passes ? "gets a request without a key"
+		                       : "gets no request without a key: it is refused",
+		                "nothing",
+		                passes ? "there is none: a repetition is passed on without protection"
+		                       : "there is none: 400 before anything is passed on");
+}
+
+static void add_service(struct sheet *sheet, const struct view *view)
+{
+	const struct contract_upstream *upstream = &view->contract->upstream;
+	if (!upstream->given)
+		return;
+	const char *deadline = contract_duration(view->arena, upstream->deadline_us);
+	bool keeps = upstream->conflict == UPSTREAM_CONFLICT_KEEP;
+	add_service_row(sheet, view, "answers 2xx",
+	                arena_printf(view->arena, "completed; headers: Content-Type%s%s",
+	                             upstream->headers.count ? ", " : "",
+	                             joined(view->arena, &upstream->headers, "")),
+	                after_completion(view));
+	add_service_row(sheet, view, "answers 401, 403, 429 or 503", "nothing", tries_again);
+	add_service_row(sheet, view, "answers 409",
+	                keeps ? kept_rejection(view)
+	                      : "nothing: it is taken as a promise that nothing was done",
+	                keeps ? rejection_retried(view) : tries_again);
+	add_service_row(sheet, view, "answers another 4xx", kept_rejection(view),
+	                rejection_retried(view));
+	add_service_errors(sheet, view);
+	add_service_row(sheet, view, "can't be reached: nothing was sent", "nothing", tries_again);
+	add_service_row(
+	    sheet, view,
+	    arena_printf(view->arena, "gives no answer within %s, or a broken one", deadline),
+	    "unknown", without_answer(view));
+	add_service_callers(sheet, view);
+}
+
 /* ---- Reconciliation plan -------------------------------------------------------------------- */
 
 static const struct column reconciliation_columns[] = {{"operation", "Operation"},
@@ -501,23 +620,30 @@ static void write_diagram(struct str *out, const struct view *view)
 {
 	const struct contract *contract = view->contract;
 	const char *scope = answer_at(view->arena, view->answers, "key.scope", NULL);
+	bool upstream = contract->upstream.given;
 	str_addf(out,
 	         "sequenceDiagram\n"
 	         "    participant client\n"
 	         "    participant ibid\n"
 	         "    participant store\n"
+	         "%s"
 	         "    client->>ibid: %s, key from %s\n"
 	         "    ibid->>store: begin, claim tenant, operation, %s%skey\n",
-	         contract->name, contract->key.from == KEY_HEADER ? "header" : "fields",
-	         scope ? scope : "", scope ? ", " : "");
+	         upstream ? "    participant service\n" : "", contract->name,
+	         contract->key.from == KEY_HEADER ? "header" : "fields", scope ? scope : "",
+	         scope ? ", " : "");
 	str_adds(out, "    alt the key is new\n");
 	if (contract->staged.lease_us)
 		str_addf(out,
 		         "        ibid->>store: in progress, under a lease of %s, commit\n"
-		         "        ibid->>ibid: work outside any transaction\n"
+		         "%s"
 		         "        ibid->>store: begin, compare the lease's token\n",
-		         contract_duration(view->arena, contract->staged.lease_us));
-	str_adds(out, "        ibid->>store: business change\n");
+		         contract_duration(view->arena, contract->staged.lease_us),
+		         upstream ? "        ibid->>service: the request as it came\n"
+		                    "        service->>service: business change\n"
+		                    "        service-->>ibid: answer\n"
+		                  : "        ibid->>ibid: work outside any transaction\n");
+	str_adds(out, upstream ? "" : "        ibid->>store: business change\n");
 	for (size_t i = 0; i < contract->emits.count; i++)
 		str_addf(out, "        ibid->>store: event %s to the outbox\n", contract->emits.items[i]);
 	str_adds(out, "        ibid->>store: answer and audit entry, commit\n"
@@ -588,6 +714,8 @@ static const struct section {
     {"retry", "Retry policy", retry_columns, COUNT(retry_columns), add_retry},
     {"exception_queues", "Exception queues", queue_columns, COUNT(queue_columns), add_queues},
     {"failure_modes", "Failure modes", failure_columns, COUNT(failure_columns), add_failures},
+    {"service_answers", "Answers of the service", service_columns, COUNT(service_columns),
+     add_service},
     {"reconciliation", "Reconciliation plan", reconciliation_columns, COUNT(reconciliation_columns),
      add_reconciliation},
     {"sequences", "Sequence diagrams", diagram_columns, COUNT(diagram_columns), add_diagram},
@@ -604,6 +732,8 @@ static void write_section(struct str *out, const struct section *section, const 
 {
 	if (format == MATRIX_JSON)
 		sheet_write_json(out, sheet);
+	else if (!sheet->first)
+		return; /* no contract has any of it */
 	else if (is_diagram(section))
 		write_diagrams(out, sheet, format);
 	else if (format == MATRIX_MARKDOWN)

@@ -64,6 +64,10 @@ static struct answer effects(const struct view *view)
 static struct answer key(const struct view *view)
 {
 	const struct contract_key *key = &view->contract->key;
+	if (view->contract->upstream.without_key == UPSTREAM_WITHOUT_KEY_PASS)
+		return ANSWER(view, ASK,
+		              "upstream.without_key: pass; a request without a key is passed on without "
+		              "protection: does every caller that may repeat one send it?");
 	if (key->from == KEY_HEADER)
 		return ANSWER(view, PASS, "key.from: header, made by %s; one that comes without is refused",
 		              key->generated_by);
@@ -208,8 +212,28 @@ static struct answer in_progress(const struct view *view)
 	return ANSWER(view, PASS, "duplicates.in_progress: %s; nothing runs twice", progress(view));
 }
 
+/* Which of its answers are kept. */
+static struct answer service_replayed(const struct view *view)
+{
+	const struct contract_upstream *upstream = &view->contract->upstream;
+	bool keeps_conflict = upstream->conflict == UPSTREAM_CONFLICT_KEEP;
+	bool keeps_error = upstream->error == UPSTREAM_ERROR_KEEP;
+	const char *store[] = {[ANSWER_FULL] = "byte for byte",
+	                       [ANSWER_REFERENCE] = "",
+	                       [ANSWER_STATUS] = "the status, no body",
+	                       [ANSWER_NONE] = "only that it is done"};
+	return ANSWER(view, view->contract->answer == ANSWER_NONE ? ASK : PASS,
+	              "the service's 2xx and 4xx%s%s, %s, with Content-Type%s%s; never 401, 403, "
+	              "429%s and 503",
+	              keeps_conflict ? " with 409" : " but 409", keeps_error ? " and 5xx" : "",
+	              store[view->contract->answer], upstream->headers.count ? ", " : "",
+	              listed(view, &upstream->headers), keeps_error ? "" : ", 5xx");
+}
+
 static struct answer replayed(const struct view *view)
 {
+	if (view->contract->upstream.given)
+		return service_replayed(view);
 	switch (view->contract->answer) {
 	case ANSWER_FULL:
 		return ANSWER(view, PASS, "answer.store: full; byte for byte the first answer");
@@ -236,6 +260,13 @@ static struct answer replayed(const struct view *view)
 /* What becomes of a staged command whose worker went silent. */
 static const char *recovered_by(const struct view *view)
 {
+	const struct contract_inquiry *inquiry = &view->contract->upstream.inquiry;
+	if (inquiry->url)
+		return arena_printf(
+		    view->arena,
+		    "recover: inquiry; %s is asked with pauses from %s to %s, and a person after %s",
+		    inquiry->url, lasting(view, inquiry->backoff_min_us),
+		    lasting(view, inquiry->backoff_max_us), lasting(view, inquiry->give_up_us));
 	switch (view->contract->staged.recover) {
 	case RECOVER_INQUIRY: return "recover: inquiry; the program asks the partner";
 	case RECOVER_QUERY:
@@ -253,6 +284,11 @@ static bool is_staged(const struct view *view)
 
 static struct answer atomic(const struct view *view)
 {
+	if (view->contract->upstream.given)
+		return ANSWER(view, ASK,
+		              STAGED "the service's change is in neither; %s: does that find every "
+		                     "difference?",
+		              recovered_by(view));
 	if (is_staged(view))
 		return ANSWER(view, ASK, STAGED "is what it does outside harmless when it is repeated?");
 	if (view->contract->script)
@@ -360,6 +396,11 @@ static struct answer unique(const struct view *view)
 	const struct contract *contract = view->contract;
 	if (contract->unique_count)
 		return indexes(view);
+	if (contract->upstream.given && contract->key.from == KEY_HEADER)
+		return ANSWER(
+		    view, ASK,
+		    "handler: upstream; look at the service: does an index of its own refuse what "
+		    "comes a second time under another key?");
 	if (contract->key.from == KEY_FIELDS)
 		return ANSWER(view, PASS,
 		              "the same fact has the same key, %s, and the key is the primary key of the "
@@ -565,6 +606,11 @@ static struct answer event_owner(const struct view *view)
 
 static struct answer external(const struct view *view)
 {
+	if (view->contract->upstream.given)
+		return ANSWER(view, ASK,
+		              "strategy: %s; the service gets the Idempotency-Key: does it enforce it, or "
+		              "is it only protected by what is kept here?",
+		              contract_strategy_name(view->contract->strategy));
 	if (view->contract->strategy == STRATEGY_EXTERNAL)
 		return ANSWER(
 		    view, ASK,
@@ -575,9 +621,36 @@ static struct answer external(const struct view *view)
 	return ANSWER(view, ASK, "look at the callback's code: does it call another system, and how?");
 }
 
+/* What the contract takes for granted about answers that do not say what was done. */
+static struct answer service_means(const struct view *view)
+{
+	const struct contract_upstream *upstream = &view->contract->upstream;
+	bool error = upstream->error == UPSTREAM_ERROR_RETRY;
+	if (!upstream->given)
+		return ANSWER(view, NOT_APPLICABLE, "no other service does the work");
+	if (error || upstream->conflict == UPSTREAM_CONFLICT_RETRY)
+		return ANSWER(view, ASK,
+		              "%s%s%s: retry; then the same key is passed on again: look at the service: "
+		              "can it answer so after it has changed something?",
+		              error ? "upstream.error" : "",
+		              error && upstream->conflict == UPSTREAM_CONFLICT_RETRY ? " and " : "",
+		              upstream->conflict == UPSTREAM_CONFLICT_RETRY ? "upstream.conflict" : "");
+	if (upstream->error == UPSTREAM_ERROR_KEEP)
+		return ANSWER(
+		    view, ASK,
+		    "upstream.error: keep; a failure that would pass becomes the key's answer: is "
+		    "that meant?");
+	return ANSWER(view, PASS, "upstream.error: unknown, upstream.conflict: keep; %s",
+	              recovered_by(view));
+}
+
 /* May it be sent again where it may have been done? */
 static struct answer blind_retry(const struct view *view)
 {
+	const struct contract_upstream *upstream = &view->contract->upstream;
+	if (upstream->given &&
+	    (upstream->error == UPSTREAM_ERROR_RETRY || upstream->conflict == UPSTREAM_CONFLICT_RETRY))
+		return service_means(view);
 	if (is_staged(view))
 		return ANSWER(view, PASS, "a worker that went silent is fenced, nothing is run again; %s",
 		              recovered_by(view));
@@ -620,15 +693,26 @@ static struct answer breaks(const struct view *view)
 
 static struct answer classified(const struct view *view)
 {
+	static const char *const meanings[] = {
+	    [UPSTREAM_ERROR_KEEP] = "; of the service: 5xx: keep",
+	    [UPSTREAM_ERROR_RETRY] = "; of the service: 5xx: retry",
+	    [UPSTREAM_ERROR_UNKNOWN] = "; of the service: 5xx: unknown"};
+	const struct contract_upstream *upstream = &view->contract->upstream;
 	const bool *final = view->contract->final;
-	return ANSWER(view, PASS, "failures: validation: %s, business: %s, server: %s",
-	              final[FAILURE_VALIDATION] ? "final" : "retry",
-	              final[FAILURE_BUSINESS] ? "final" : "retry",
-	              final[FAILURE_SERVER] ? "final" : "retry");
+	return ANSWER(
+	    view, PASS, "failures: validation: %s, business: %s, server: %s%s%s",
+	    final[FAILURE_VALIDATION] ? "final" : "retry", final[FAILURE_BUSINESS] ? "final" : "retry",
+	    final[FAILURE_SERVER] ? "final" : "retry", upstream->given ? meanings[upstream->error] : "",
+	    !upstream->given                                ? ""
+	    : upstream->conflict == UPSTREAM_CONFLICT_RETRY ? ", 409: retry"
+	                                                    : ", 409: keep");
 }
 
 static struct answer transient(const struct view *view)
 {
+	const struct contract_upstream *upstream = &view->contract->upstream;
+	if (upstream->given && upstream->error == UPSTREAM_ERROR_KEEP)
+		return service_means(view);
 	if (!view->contract->final[FAILURE_SERVER])
 		return ANSWER(view, PASS,
 		              "no: failures.server: retry; busy and unreachable are never kept");
@@ -760,6 +844,8 @@ static struct answer strategy(const struct view *view)
 	case STRATEGY_UNIQUE: return indexes(view);
 	case STRATEGY_NONE: return new_key(view);
 	case STRATEGY_EXTERNAL:
+		if (contract->upstream.given)
+			return external(view);
 		return ANSWER(view, ASK,
 		              "strategy: external; %s; is ibid_work_external_key what the partner gets?",
 		              proof);
@@ -895,6 +981,7 @@ static const struct question {
     {OURS, "Does every event have one owner?", event_owner},
     {OURS, "Does the strategy have what it needs?", strategy},
     {OURS, "What is kept of a payload, and how?", payload_kept},
+    {OURS, "Do the answers of the service mean what the contract takes them for?", service_means},
 };
 
 /* ---- Writing -------------------------------------------------------------------------------- */

@@ -14,7 +14,13 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define ALNUM        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-enum { HEADERS_MAX = 20, HEADER_NAME_MAX = 64, STATUS_DIGITS = 3, BACKOFF_PART_MAX = 16 };
+enum {
+	HEADERS_MAX = 20,
+	HEADER_NAME_MAX = 64,
+	STATUS_DIGITS = 3,
+	BACKOFF_PART_MAX = 16,
+	PORT_DIGITS_MAX = 5
+};
 static const int64_t MILLISECOND_US = 1000, SECOND_US = 1000000;
 
 /* ---- Durations and statuses ----------------------------------------------------------------- */
@@ -191,17 +197,30 @@ static size_t placeholder_at(const char *text)
 	return i;
 }
 
+/* The size of "host", "host:8080" or "[::1]:8080"; 0: it is none of them. */
+static size_t authority_size(const char *text)
+{
+	bool numeric = *text == '[';
+	size_t size = numeric ? 1 + strspn(text + 1, "0123456789abcdefABCDEF:.")
+	                      : strspn(text, ALNUM "-._");
+	if (numeric ? size < 3 || text[size++] != ']' : !isalnum((unsigned char)*text))
+		return 0;
+	if (text[size] != ':')
+		return size;
+	size_t digits = strspn(text + size + 1, "0123456789");
+	return digits && digits <= PORT_DIGITS_MAX ? size + 1 + digits : 0;
+}
+
 /* Behind "http://host:port"; the text itself for a path. NULL: it is neither. */
 static const char *path_of(const char *url)
 {
-	static const char host[] = ALNUM "-._:[]";
 	const char *at = strncmp(url, "https://", 8) == 0  ? url + 8
 	                 : strncmp(url, "http://", 7) == 0 ? url + 7
 	                                                   : NULL;
 	if (!at)
 		return url[0] == '/' && url[1] != '/' ? url : NULL;
-	size_t size = strspn(at, host);
-	return size && isalnum((unsigned char)at[*at == '[']) && at[size] == '/' ? at + size : NULL;
+	size_t size = authority_size(at);
+	return size && at[size] == '/' ? at + size : NULL;
 }
 
 /* One character that may stand in a path or a query, or %41. */
@@ -297,6 +316,7 @@ static void check_inquiry(struct reading *reading, const struct contract_inquiry
 	const struct node *executed = node_member(node, "executed");
 	const struct node *not_executed = node_member(node, "not_executed");
 	const struct node *give_up = node_member(node, "give_up");
+	const struct node *backoff = node_member(node, "backoff");
 	if (inquiry->executed && (inquiry->executed < 200 || inquiry->executed > 299))
 		PROBLEM_AT(reading->problems, executed,
 		           "upstream.inquiry.executed is `%s`: only a 2xx can be the command's answer",
@@ -310,6 +330,10 @@ static void check_inquiry(struct reading *reading, const struct contract_inquiry
 		           "upstream.inquiry.give_up is `%s`: it must be longer than settle, before which "
 		           "not_executed is never believed",
 		           give_up->text);
+	if (inquiry->give_up_us && inquiry->backoff_max_us > inquiry->give_up_us)
+		PROBLEM_AT(reading->problems, backoff,
+		           "upstream.inquiry.backoff is `%s`: its last pause is longer than give_up",
+		           backoff->text);
 }
 
 static void read_inquiry(struct reading *reading, const struct member *member, const char *path,
@@ -381,6 +405,11 @@ static void read_upstream(struct reading *reading, const struct member *member, 
 const struct member_type type_upstream = {"a mapping: deadline, without_key, conflict and more",
                                           read_upstream};
 
+const char *contract_run_by(const struct contract *contract)
+{
+	return contract->upstream.given ? "`ibid proxy`" : "a program that calls ibid_stage";
+}
+
 /* ---- Rules ---------------------------------------------------------------------------------- */
 
 struct check {
@@ -433,7 +462,8 @@ static void somebody_can_be_asked(const struct check *check)
 {
 	bool asks = check->contract->staged.recover == RECOVER_INQUIRY;
 	const struct node *inquiry = form_find(check->root, "upstream.inquiry");
-	if (asks && !inquiry && form_find(check->root, "upstream"))
+	const struct node *upstream = form_find(check->root, "upstream");
+	if (asks && !inquiry && upstream && upstream->type == NODE_MAP)
 		REFUSE(check, "staged.recover",
 		       "staged.recover is inquiry, but no `upstream.inquiry` says where the service is "
 		       "asked");

@@ -109,9 +109,8 @@ static enum ibid_code prepare(struct ibid_adopted *adopted, const char *engine, 
 	if (!code)
 		code = submission_prepare(sub, command, err);
 	if (!code && sub->contract->staged.lease_us)
-		code = err_set(err, IBID_MISUSE,
-		               "operation %s is staged: it is run by a program that calls ibid_stage",
-		               sub->contract->name);
+		code = err_set(err, IBID_MISUSE, "operation %s is staged: it is run by %s",
+		               sub->contract->name, contract_run_by(sub->contract));
 	if (!code && contract_looks(sub->contract))
 		code = err_set(err, IBID_MISUSE,
 		               "operation %s has the strategy %s: it is enforced around its handler, by "

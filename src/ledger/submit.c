@@ -425,9 +425,8 @@ static enum ibid_code perform(struct submission *sub, struct tx **tx,
 	enum ibid_code code = IBID_OK;
 	const struct command_row *same = submission_continued(sub, previous);
 	if (sub->errand == ERRAND_SUBMIT && sub->contract->staged.lease_us)
-		return err_set(err, IBID_MISUSE,
-		               "operation %s is staged: it is run by a program that calls ibid_stage",
-		               sub->contract->name);
+		return err_set(err, IBID_MISUSE, "operation %s is staged: it is run by %s",
+		               sub->contract->name, contract_run_by(sub->contract));
 	work_init(&work, sub, *tx, same ? same->id : sub->id);
 	if (sub->payload)
 		code = fields_check(&sub->attempt, sub->contract, sub->payload, &work.params, &why, err);

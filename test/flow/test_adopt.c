@@ -1058,6 +1058,7 @@ static void what_can_not_be_adopted_is_refused_and_nothing_is_touched(void **sta
 	expect_error(&own, "order", "k", IBID_MISUSE, "no transaction is open");
 	own_begin(&own);
 	expect_error(&own, "order-staged", "k", IBID_MISUSE, "ibid_stage");
+	expect_error(&own, "order-upstream", "k", IBID_MISUSE, "it is run by `ibid proxy`");
 	expect_error(&own, "order-natural", "k", IBID_MISUSE, "around its handler");
 	expect_error(&own, "nothing", "k", IBID_NOT_FOUND, "no contract");
 	expect_error(&own, "order", "", IBID_INVALID, "key");

@@ -48,6 +48,14 @@ for _name, _lines in STRATEGIES.items():
                        (r"fields:.*", "fields:\n  /version: { type: integer, required: true }"),
                        (r"emits: .*", "emits: []")]
 
+# Work outside any transaction: name -> who runs it.
+OUTSIDE = {"staged": "a program that calls ibid_stage", "upstream": "`ibid proxy`"}
+VARIANTS["staged"] = [(r"handler:.*", "staged: { lease: 30s, recover: human }\nhandler: callback")]
+VARIANTS["upstream"] = [
+    (r"serialize_by: .*\n", ""), (r"emits: .*", "emits: []"),
+    (r"handler:.*", "route: POST /upstream\nstaged: { lease: 30s, recover: human }\nhandler: upstream\n"
+                    "upstream: { deadline: 5s, without_key: refuse, conflict: keep, error: unknown }")]
+
 
 def run_ibid(*arguments, stdin=""):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("IBID_")}
@@ -65,10 +73,10 @@ def write_contracts(directory):
             continue
         for variant, changes in VARIANTS.items():
             changed = text.replace("command: create-payment", "command: %s-payment" % variant)
+            changed = re.sub(r"^route:.*\n", "", changed, flags=re.M)
             for pattern, new in changes:
                 changed, count = re.subn(pattern, new, changed, count=1)
                 assert count == 1, pattern
-            changed = re.sub(r"^route:.*\n", "", changed, flags=re.M)
             with open(os.path.join(directory, "%s.yaml" % variant), "w", encoding="utf-8") as handle:
                 handle.write(changed)
 
@@ -382,6 +390,15 @@ class SqlApi(unittest.TestCase):
                 self.begin(self.app, operation=strategy + "-payment", key="k", payload=PAYMENT)
             self.assertEqual(caught.exception.pgcode, "IB010", caught.exception)
             self.assertIn("has the strategy %s: it is enforced around its handler" % strategy, str(caught.exception))
+            self.app.rollback()
+        self.assertEqual(self.counts(), (0, 0, 0, 0))
+
+    def test_work_outside_a_transaction_is_left_to_whoever_does_it(self):
+        for name, runner in OUTSIDE.items():
+            with self.assertRaises(psycopg2.Error, msg=name) as caught:
+                self.begin(self.app, operation=name + "-payment", key="k", payload=PAYMENT)
+            self.assertEqual(caught.exception.pgcode, "IB010", caught.exception)
+            self.assertIn("operation %s-payment is staged: it is run by %s" % (name, runner), str(caught.exception))
             self.app.rollback()
         self.assertEqual(self.counts(), (0, 0, 0, 0))
 

@@ -115,6 +115,12 @@ static enum ibid_code conclude(struct ibid_work *work, void *user)
 	return ibid_answer(work, 201, "{\"charged\":12.5}");
 }
 
+static enum ibid_code conclude_plainly(struct ibid_work *work, void *user)
+{
+	(void)user;
+	return ibid_answer(work, 201, "{}");
+}
+
 static enum ibid_code decline(struct ibid_work *work, void *user)
 {
 	(void)user;
@@ -360,6 +366,41 @@ static void a_finish_that_fails_changes_nothing_and_may_be_repeated(void **state
 	expect_finish(staged, conclude, "executed 201");
 	assert_rows(1, 1, 1);
 	ibid_staged_free(staged);
+}
+
+/* The work is another service's: only whoever calls it stages the command. */
+static void work_of_another_service_is_staged_but_not_run_here(void **state)
+{
+	(void)state;
+	struct ibid_result *result = NULL;
+	struct ibid_err err = {0};
+	assert_int_equal(
+	    ibid_submit(ibid,
+	                IBID_COMMAND(.tenant = "t", .client = "c", .operation = "charge-upstream",
+	                             .key = "k", .payload = payload),
+	                &result, &err),
+	    IBID_MISUSE);
+	assert_string_equal(err.text, "operation charge-upstream is staged: it is run by `ibid proxy`");
+	assert_int_equal(ibid_handle(ibid, "charge-upstream", conclude, NULL, &err), IBID_MISUSE);
+	assert_string_equal(err.text, "operation charge-upstream has `handler: upstream`: another "
+	                              "service does its work, called by `ibid proxy`");
+	assert_null(result);
+	assert_int_equal(rows("ibid.command"), 0);
+
+	struct ibid_staged *staged = stage(ibid, "charge-upstream", "k"), *second = NULL;
+	expect_stage("charge-upstream", "k", payload, "in_progress 409");
+	struct ibid *other = bed_ibid(&bed, NULL); /* its contract is compared with the one kept */
+	assert_int_equal(
+	    try_stage(other, "charge-upstream", "k", "{\"amount\":13}", &second, &result, &err),
+	    IBID_OK);
+	assert_null(second);
+	assert_string_equal(bed_say(result), "conflict 409");
+	ibid_result_free(result);
+	ibid_close(other);
+	expect_finish(staged, conclude_plainly, "executed 201");
+	ibid_staged_free(staged);
+	expect_stage("charge-upstream", "k", payload, "replayed executed 201");
+	assert_rows(0, 0, 1);
 }
 
 static void wrong_calls_are_refused_and_leave_nothing(void **state)
@@ -897,6 +938,7 @@ int main(int argc, char **argv)
 	    TEST(a_duplicate_may_wait_briefly_for_the_worker),
 	    TEST(a_worker_may_reject_fail_or_not_know),
 	    TEST(a_finish_that_fails_changes_nothing_and_may_be_repeated),
+	    TEST(work_of_another_service_is_staged_but_not_run_here),
 	    TEST(wrong_calls_are_refused_and_leave_nothing),
 	    TEST(a_renewed_lease_is_not_stale),
 	    TEST(a_lease_renewed_while_recovery_looks_is_not_taken),

@@ -265,7 +265,7 @@ static const struct {
     {50, 1, "covers", "Which side effects does the key cover? (a list of texts; at least one)"},
     {51, 1, "reconciled_by", NULL},
     {52, 1, "corrected_by", NULL},
-    {53, 1, "handler", "What runs? (callback | { sql: FILE })"},
+    {53, 1, "handler", "What runs? (callback | upstream | { sql: FILE })"},
 };
 
 static void every_answer_left_open_is_asked_for_at_its_place(void **state)
@@ -581,7 +581,8 @@ static void wrong_values_are_refused_with_what_would_be_right(void **state)
 	     "emits: `9Lives` is not an event type: a letter, then letters, digits, `.`, `_`, `-`"},
 	    {50, "covers: []", 50, "covers is empty"},
 	    {50, "covers: [a, [b]]", 50, "covers must be one value, not a list"},
-	    {53, "handler: sql", 53, "handler is `sql`: it must be callback, or { sql: FILE }"},
+	    {53, "handler: sql", 53,
+	     "handler is `sql`: it must be callback, upstream, or { sql: FILE }"},
 	    {53, "handler: callback\nstaged: yes", 54,
 	     "staged must be a mapping, such as { lease: 30s, recover: human }"},
 	    {53, "handler: callback\nstaged: { recover: human }", 54, "staged.lease is missing"},
@@ -595,8 +596,8 @@ static void wrong_values_are_refused_with_what_would_be_right(void **state)
 	     "staged.lease is `900ms`: a lease lasts a second at least"},
 	    {53, "handler: { sql: create-payment.$store.sql }\nstaged: { lease: 30s, recover: human }",
 	     54,
-	     "staged commands are done by a program: they need `handler: callback`; a script runs in "
-	     "one transaction and leaves nothing to recover"},
+	     "staged commands are done by a program: they need `handler: callback` or `upstream`; a "
+	     "script runs in one transaction and leaves nothing to recover"},
 	    {53, "handler: { sql: ../x.sql }", 53,
 	     "handler.sql is `../x.sql`: it must be the plain name of a file in this directory; only "
 	     "$store "

@@ -325,8 +325,10 @@ begin
 	noted := ibid.check_bytes('payload', command_begin.payload, 4 << 20);
 	terms := ibid.terms_of(command_begin.operation, command_begin.contract_version);
 	if terms.staged is not null then
-		raise exception 'operation % is staged: it is run by a program that calls ibid_stage',
-			command_begin.operation using errcode = 'IB010';
+		raise exception 'operation % is staged: it is run by %', command_begin.operation,
+			case ibid.contract_of(command_begin.operation, terms.version) ->> 'handler'
+				when 'upstream' then '`ibid proxy`' else 'a program that calls ibid_stage' end
+			using errcode = 'IB010';
 	elsif coalesce(terms.payload, 'omit') <> 'omit' and ibid.needs_key(
 			ibid.contract_of(command_begin.operation, terms.version)) then
 		raise exception 'the payload of operation % is encrypted, and the key is not in the database',
