@@ -8,6 +8,7 @@
 
 struct telling {
 	bool json, dry_run;
+	bool unknown;    /* of the commands that are told: they were UNKNOWN before */
 	bool failed;     /* an output could not be built */
 	size_t told;     /* commands */
 	bool unresolved; /* one of them is unknown, or was left */
@@ -17,7 +18,9 @@ static const char *word_of(const struct telling *telling, const struct ibid_resu
 {
 	if (result)
 		return ibid_decision_name(ibid_result_decision(result));
-	return telling->dry_run ? "stale" : "left";
+	if (!telling->dry_run)
+		return "left";
+	return telling->unknown ? "unknown" : "stale";
 }
 
 static bool print_json(const char *word, const char *tenant, const char *operation,
@@ -56,6 +59,16 @@ static void tell(void *user, const char *tenant, const char *operation, const ch
 	          command_id, tenant, operation, *text ? "  " : "", text);
 }
 
+/* All of them. They come after those that are stale. */
+static bool want(void *user, const char *tenant, const char *operation, const char *command_id,
+                 int64_t since_us)
+{
+	struct telling *telling = user;
+	(void)tenant, (void)operation, (void)command_id, (void)since_us;
+	telling->unknown = true;
+	return true;
+}
+
 static int recover(struct ibid *ibid, const struct args *args, size_t limit)
 {
 	struct ibid_err err = {0};
@@ -65,7 +78,8 @@ static int recover(struct ibid *ibid, const struct args *args, size_t limit)
 	if (ibid_recover(ibid,
 	                 IBID_RECOVERY(.tenant = args->values[OPT_TENANT],
 	                               .operation = args->values[OPT_OPERATION], .limit = limit,
-	                               .dry_run = telling.dry_run, .tell = tell, .user = &telling),
+	                               .dry_run = telling.dry_run, .tell = tell, .user = &telling,
+	                               .unknown = args_has(args, OPT_UNKNOWN), .wanted = want),
 	                 &count, &err))
 		return say_err(&err);
 	if (!telling.told)

@@ -276,17 +276,21 @@ const struct cli_command cli_commands[] = {
         .name = "command recover",
         .run = cmd_command_recover,
         .takes = STORE | CONTRACTS | TENANT | OPERATION | BIT(OPT_LIMIT) | BIT(OPT_DRY_RUN) |
-                 KEY_FILE | JSON,
+                 BIT(OPT_UNKNOWN) | KEY_FILE | JSON,
         .needs = STORE | CONTRACTS,
         .operands = "",
         .summary = "find out what became of staged commands whose worker went silent",
         .details =
             "Takes over commands in progress whose lease has ended, and looks, as the contract's\n"
             "`recover` says: its script decides, or the command becomes UNKNOWN, for a person.\n"
-            "Nothing is run again. A lease without an end is never taken. Safe to run at any\n"
-            "time, and by several at once. Exit code 6 when a command is unknown or was left.",
+            "Nothing is run again. A lease without an end is never taken. With --unknown, staged\n"
+            "commands that are UNKNOWN are looked at again, where a script can: what it finds out\n"
+            "ends them and resolves their exception; otherwise they are left as they are. Safe to\n"
+            "run at any time, and by several at once. Exit code 6 when a command is unknown or\n"
+            "was left.",
         .examples =
-            "  $ ibid command recover --store sqlite:pay.db --contracts contracts --dry-run\n",
+            "  $ ibid command recover --store sqlite:pay.db --contracts contracts --dry-run\n"
+            "  $ ibid command recover --store sqlite:pay.db --contracts contracts --unknown\n",
     },
     {
         .name = "retain",

@@ -54,6 +54,7 @@
 	X(EXPIRES, "expires", "D", NULL, "how long it is valid: 12h, 90d (for ever)")                  \
 	X(LIST, "list", NULL, NULL, "list the records of erasures, the newest first")                  \
 	X(DRY_RUN, "dry-run", NULL, NULL, "only tell what would be done")                              \
+	X(UNKNOWN, "unknown", NULL, NULL, "look again at what is UNKNOWN, too")                        \
 	X(BATCH, "batch", "N", NULL, "rows in one transaction, 1 to 100000 (1000)")                    \
 	X(MAX_SECONDS, "max-seconds", "N", NULL, "stop after this time; the next run goes on")         \
 	X(EVENTS_OLDER_THAN, "events-older-than", "D", NULL,                                           \

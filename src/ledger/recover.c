@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 10000, UNKNOWN_PAGE = 200 };
+enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 10000, UNKNOWN_PAGE = 100 };
 
 static const char not_done[] = "NOT_DONE";
 

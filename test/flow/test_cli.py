@@ -820,6 +820,32 @@ class StoreCases:
                          (record["state"], record["resource_id"], record["audit"]["outcome"], record["awaits"]))
         self.assertEqual("executed", self.submit(PAYMENT, "--json", operation="look-payment").json["decision"])
 
+    def test_recover_looks_again_at_what_is_unknown(self):  # B06 E04
+        self.init()
+        identity = self.stage("look-payment", "k-1")
+        fresh = identity[:-4] + "ffff"
+        self.change("update ibid.command set id = '%s'" % fresh)
+        self.change("delete from ledger_entry")
+        self.assertEqual("unknown", self.recover("--json", code=6).lines[0]["decision"])
+        human = self.stage("stage-payment", "k-2")
+        self.recover(code=6)
+        self.assertIn("nothing to recover", self.recover().err)
+        left = self.recover("--unknown", "--json", code=6).lines
+        self.assertEqual([(fresh, "left")], [(line["command_id"], line["decision"]) for line in left])
+        self.assertIn("still unknown", left[0]["text"])
+        self.assertRegex(self.recover("--unknown", "--dry-run").out, r"\Aunknown    %s  acme look-payment  \S" % fresh)
+        self.change("update payment set id = '%s' where id = '%s'" % (fresh, identity))
+        self.assertEqual([], self.recover("--unknown", "--operation", "stage-payment", "--json").lines)
+        self.assertRegex(self.recover("--unknown").out, r"\Aexecuted   %s  acme look-payment" % fresh)
+        self.assertIn("nothing to recover", self.recover("--unknown").err)
+        self.assertEqual("COMPLETED", self.show(fresh, "--json").json["state"])
+        self.assertEqual("UNKNOWN", self.show(human, "--json").json["state"])
+        items = {item["subject_id"]: item for item in self.ibid(
+            "exception", "list", "--store", self.store, "--state", "all", "--json").lines}
+        self.assertEqual(("RESOLVED", "confirmed-executed", "recovery"),
+                         tuple(items[fresh][name] for name in ("state", "resolution", "resolved_by")))
+        self.assertEqual("OPEN", items[human]["state"])
+
     def test_a_derived_key_needs_no_key_and_refuses_another_one(self):  # A04
         self.init()
         payload = PAYMENT

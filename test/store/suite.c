@@ -1082,6 +1082,71 @@ static void ended_lease_is_stale_and_one_without_end_is_locked(void **state) /* 
 	bed->ops->rollback(&got.tx);
 }
 
+static size_t list_unknown(struct bed *bed, const struct command_filter *filter,
+                           struct command_row **ret)
+{
+	size_t found = 0;
+	check(bed, bed->ops->list_unknown(bed->store, &bed->arena, filter, ret, &found, &bed->err));
+	return found;
+}
+
+static void unknown_rows_that_were_staged_are_listed_oldest_first(void **state) /* B06 */
+{
+	struct bed *bed = bed_of(state);
+	struct command_row *rows = NULL;
+	struct command_filter filter = {.limit = 2};
+	stage(bed, "running", 8, 7, hour_us);
+	stage(bed, "ended", 9, 7, 1);
+	for (unsigned n = 4; n >= 1; n--) {
+		char key[16];
+		snprintf(key, sizeof key, "k-%u", n);
+		struct tx *tx = claim_free(bed, key, n);
+		struct command_row row = failed(key, n);
+		row.state = n == 2 ? COMMAND_FAILED : COMMAND_UNKNOWN;
+		row.lease_token = n == 1 ? 0 : 7; /* the first was never staged */
+		complete_row(bed, &tx, &row, NULL);
+	}
+	assert_int_equal(list_unknown(bed, &filter, &rows), 2);
+	assert_string_equal(rows[0].identity.key, "k-3");
+	assert_string_equal(rows[1].identity.key, "k-4");
+	struct command_row expected = failed("k-3", 3);
+	expected.state = COMMAND_UNKNOWN;
+	expected.lease_token = 7;
+	assert_row(&rows[0], &expected);
+	assert_int_equal(rows[0].lease_token, 7);
+	assert_false(rows[0].stale);
+	filter.after = &rows[1].id;
+	assert_int_equal(list_unknown(bed, &filter, &rows), 0);
+	filter = (struct command_filter){.tenant = "acme", .operation = "create-payment", .limit = 1};
+	assert_int_equal(list_unknown(bed, &filter, &rows), 1);
+	filter.after = &rows[0].id;
+	assert_int_equal(list_unknown(bed, &filter, &rows), 1);
+	assert_string_equal(rows[0].identity.key, "k-4");
+	filter = (struct command_filter){.tenant = "other", .limit = 9};
+	assert_int_equal(list_unknown(bed, &filter, &rows), 0);
+	filter = (struct command_filter){.operation = "other", .limit = 9};
+	assert_int_equal(list_unknown(bed, &filter, &rows), 0);
+}
+
+static void unknown_row_is_held_and_ended_by_compare_and_set(void **state) /* I6 */
+{
+	struct bed *bed = bed_of(state);
+	struct outcome outcome;
+	struct tx *tx = claim_free(bed, "k-1", 1);
+	struct command_row unknown = failed("k-1", 1), done = completed("k-1", 1);
+	unknown.state = COMMAND_UNKNOWN;
+	unknown.lease_token = done.lease_token = 7;
+	complete_row(bed, &tx, &unknown, NULL);
+	struct claim got = claim_held(bed, "k-1");
+	struct command_row other = got.row;
+	other.lease_token = 6;
+	enum ibid_code code = bed->ops->put_command(got.tx, &unknown, &other, &bed->err);
+	assert_int_equal(end_with(bed, &got.tx, code, &outcome), IBID_RETRY);
+	got = claim_held(bed, "k-1");
+	complete_row(bed, &got.tx, &done, &got.row);
+	assert_counts(1, 0, 1);
+}
+
 /* Replace a row in progress by one under another token. */
 static enum ibid_code take_over(struct bed *bed, const char *key, unsigned n)
 {
@@ -2662,6 +2727,62 @@ static void exception_of_a_resolved_subject_is_opened_anew(void **state) /* I8 *
 	assert_exception(&got[0], &row);
 }
 
+static enum ibid_code resolve_exception(struct bed *bed, const struct exception_end *how,
+                                        bool commits)
+{
+	struct claim got;
+	struct identity identity = identity_of("unused");
+	struct work_context context = context_of(1);
+	struct outcome outcome;
+	check(bed, bed->ops->claim(bed->store, &bed->arena, &identity, &context, &got, &bed->err));
+	enum ibid_code code = bed->ops->resolve_exception(got.tx, how, &bed->err);
+	if (commits)
+		return end_with(bed, &got.tx, code, &outcome);
+	bed->ops->rollback(&got.tx);
+	return code;
+}
+
+static void exception_is_resolved_with_what_ends_its_trouble(void **state) /* I1 I8 */
+{
+	struct bed *bed = bed_of(state);
+	struct exception_row row = exception_of(1, "c-1"), others[4], got;
+	for (unsigned i = 0; i < 4; i++)
+		others[i] = exception_of(2 + i, i == 3 ? "c-2" : "c-1");
+	others[0].tenant = "other";
+	others[1].queue = QUEUE_SECURITY;
+	others[2].subject_type = "effect";
+	struct exception_end how = {.tenant = "acme",
+	                            .queue = row.queue,
+	                            .subject_type = row.subject_type,
+	                            .subject_id = "c-1",
+	                            .resolved_us = now_us + 1,
+	                            .resolution = "confirmed-executed",
+	                            .resolved_by = "recovery",
+	                            .note = "found by looking"};
+	check(bed, resolve_exception(bed, &how, true)); /* there is none: that is success */
+	check(bed, open_exception(bed, &row));
+	for (unsigned i = 0; i < 4; i++)
+		check(bed, open_exception(bed, &others[i]));
+	check(bed, resolve_exception(bed, &how, false));
+	check(bed, get_exception(bed, "acme", 1, &got));
+	assert_exception(&got, &row); /* rolled back */
+	check(bed, resolve_exception(bed, &how, true));
+	how.resolution = "confirmed-not-executed";
+	how.note = NULL;
+	check(bed, resolve_exception(bed, &how, true)); /* it stays as it was resolved */
+	row.state = EXCEPTION_RESOLVED;
+	row.resolved_us = now_us + 1;
+	row.resolution = "confirmed-executed";
+	row.resolved_by = "recovery";
+	row.note = "found by looking";
+	check(bed, get_exception(bed, "acme", 1, &got));
+	assert_exception(&got, &row);
+	for (unsigned i = 0; i < 4; i++) {
+		check(bed, get_exception(bed, others[i].tenant, 2 + i, &got));
+		assert_exception(&got, &others[i]);
+	}
+}
+
 static void exception_commits_with_its_command_or_not_at_all(void **state) /* I1 */
 {
 	struct bed *bed = bed_of(state);
@@ -3203,6 +3324,8 @@ int suite_run(const char *name, const struct suite_backend *with)
 	    READY(staged_row_is_told_at_once_also_while_its_worker_finishes),
 	    READY(staged_row_is_finished_under_its_token_only),
 	    READY(ended_lease_is_stale_and_one_without_end_is_locked),
+	    READY(unknown_rows_that_were_staged_are_listed_oldest_first),
+	    READY(unknown_row_is_held_and_ended_by_compare_and_set),
 	    READY(lease_is_taken_over_only_when_it_has_ended),
 	    READY(lease_is_renewed_under_its_token_only),
 	    READY(replaced_outcome_takes_its_body_with_it),
@@ -3258,6 +3381,7 @@ int suite_run(const char *name, const struct suite_backend *with)
 	    READY(measure_counts_open_work_by_owner),
 	    READY(exception_of_the_same_subject_is_opened_once),
 	    READY(exception_of_a_resolved_subject_is_opened_anew),
+	    READY(exception_is_resolved_with_what_ends_its_trouble),
 	    READY(exception_commits_with_its_command_or_not_at_all),
 	    READY(exception_without_reason_or_owner_can_not_be_opened),
 	    READY(exceptions_are_listed_newest_first_page_by_page),

@@ -173,6 +173,9 @@ static void look_ups_are_planned_over_their_index_also_on_empty_tables(void **st
 	    {STATEMENT_COMMAND_GET, "'t', 'o', 's', 'k'", "using command_pkey"},
 	    {STATEMENT_COMMAND_GET_ID, "'t', null", "using command_tenant_id_key"},
 	    {STATEMENT_COMMAND_LIST, "'t', null, null, null, null, 9, null", "command_tenant_id_key"},
+	    {STATEMENT_COMMAND_LIST_UNKNOWN, "'t', 'o', " ID ", 9", "command_lease"},
+	    {STATEMENT_EXCEPTION_RESOLVE, "'t', 'q', 't', 's', now(), 'r', 'b', 'n'",
+	     "using exception_open_key"},
 	    {STATEMENT_EVENT_LIST_COMMAND, "'t', " ID ", " ID ", 9", "event_default_pkey"},
 	    {STATEMENT_AUDIT_LIST_COMMAND, "'t', " ID ", 9", "audit_default_pkey"},
 	};
