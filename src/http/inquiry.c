@@ -12,6 +12,7 @@
 enum {
 	ROUND_US = 500000, /* between two looks for commands to ask about */
 	PAUSE_US = 50000,  /* how soon the thread sees that the server has ended */
+	AT_ONCE = 20,      /* commands of one operation in a round: others wait behind them */
 	ASKED = 1024,      /* commands whose last inquiry is remembered */
 };
 
@@ -149,6 +150,11 @@ enum ibid_code inquiry_prepare(const struct server *server, struct house *house,
 
 /* ---- All of them ---------------------------------------------------------------------------- */
 
+/* How often a recovery script looks again. */
+static const struct contract_inquiry of_scripts = {.backoff_min_us = INT64_C(5000000),
+                                                   .backoff_max_us = INT64_C(600000000),
+                                                   .give_up_us = INT64_C(86400000000)};
+
 /* When which command was asked about; what is forgotten is asked about again. */
 struct asked {
 	struct {
@@ -182,8 +188,6 @@ static bool is_due(void *user, const char *tenant, const char *operation, const 
 	int64_t now_us = env_steady_us(round->server->env);
 	bool same = strcmp(round->asked->items[place].id, command_id) == 0;
 	(void)tenant, (void)operation;
-	if (!terms->url)
-		return !same; /* its script looks once */
 	if (age_us > terms->give_up_us)
 		return false;
 	if (pause_us < terms->backoff_min_us)
@@ -202,14 +206,15 @@ static void look_round(struct server *server, struct house *house, struct asked 
 	struct ledger *ledger = house->ibid->ledger;
 	for (size_t i = 0; i < contracts_count(ledger->contracts); i++) {
 		const struct contract *contract = contracts_at(ledger->contracts, i);
-		struct round round = {server, asked, &contract->upstream.inquiry};
+		bool by_script = !contract->upstream.inquiry.url;
+		struct round round = {server, asked, by_script ? &of_scripts : &contract->upstream.inquiry};
 		struct ibid_err err = {0};
 		size_t count = 0;
 		if (!contract->upstream.given || atomic_load(&server->ended))
 			continue;
 		if (ledger_recover(ledger,
-		                   IBID_RECOVERY(.operation = contract->name, .unknown = true,
-		                                 .wanted = is_due, .user = &round),
+		                   IBID_RECOVERY(.operation = contract->name, .limit = AT_ONCE,
+		                                 .unknown = true, .wanted = is_due, .user = &round),
 		                   &count, &err))
 			LOG(&server->log, IBID_LOG_WARN, "upstream.not_recovered",
 			    {"operation", log_text(contract->name)}, {"reason", log_text(err.text)});

@@ -207,6 +207,7 @@ static struct pass *pass_new(struct request *request)
 	    .body = !body && empty ? "" : NULL,
 	    .length = length_of(request),
 	    .deadline_us = server->settings->upstream_deadline_us,
+	    .repeatable = !body && !empty && strcmp(request->method, "DELETE") != 0,
 	    .more = body ? more : NULL,
 	    .head = head,
 	    .take = take,

@@ -7,8 +7,11 @@
 #include "base/utf8.h"
 #include "http/access.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { KEPT_BYTES_MAX = 4 << 20 };
 
@@ -226,6 +229,30 @@ static enum MHD_Result add_header(void *user, enum MHD_ValueKind kind, const cha
 	return MHD_YES;
 }
 
+/* Who asked, and for what: the service sees only us. */
+static void add_forwarded(struct heading *heading)
+{
+	struct request *request = heading->request;
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+	    request->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	char address[INET6_ADDRSTRLEN] = "unknown";
+	bool many;
+	const char *before = request_header(request, "X-Forwarded-For", &many);
+	const char *host = request_header(request, "Host", &many);
+	if (info && info->client_addr->sa_family == AF_INET)
+		inet_ntop(AF_INET, &((const struct sockaddr_in *)info->client_addr)->sin_addr, address,
+		          sizeof address);
+	else if (info && info->client_addr->sa_family == AF_INET6)
+		inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)info->client_addr)->sin6_addr, address,
+		          sizeof address);
+	add_line(heading, arena_printf(&request->arena, "X-Forwarded-For: %s%s%s", before ? before : "",
+	                               before ? ", " : "", address));
+	add_line(heading, request->server->settings->certificate ? "X-Forwarded-Proto: https"
+	                                                         : "X-Forwarded-Proto: http");
+	if (host)
+		add_line(heading, arena_printf(&request->arena, "X-Forwarded-Host: %s", host));
+}
+
 struct curl_slist *upstream_headers(struct request *request, bool keeps)
 {
 	struct heading heading = {.request = request, .keeps = keeps};
@@ -237,6 +264,7 @@ struct curl_slist *upstream_headers(struct request *request, bool keeps)
 		add_line(&heading, "Accept:");
 	add_line(&heading, "Expect:");
 	add_line(&heading, "Via: 1.1 ibid");
+	add_forwarded(&heading);
 	if (!heading.failed)
 		return heading.list;
 	curl_slist_free_all(heading.list);

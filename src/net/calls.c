@@ -105,8 +105,8 @@ static enum ibid_code prepare(const struct calls *calls, struct call *call, stru
 	curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
 	curl_easy_setopt(easy, CURLOPT_PROXY, "");
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
-	curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+	curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, call->repeatable ? 0L : 1L);
+	curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, call->repeatable ? 0L : 1L);
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(connect_us));
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, milliseconds(call->deadline_us));
 	if (calls->options.authorities)

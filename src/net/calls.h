@@ -3,7 +3,8 @@
  *
  * A call is made once, on a connection of its own. libcurl sends a request again by itself when a
  * connection that was used before turns out to be closed, also one that may have been carried out
- * (I4): so no connection is used twice. Redirects are answers like any other. */
+ * (I4): so no connection is used twice, but by calls that may be made twice. Redirects are answers
+ * like any other. */
 #ifndef NET_CALLS_H
 #define NET_CALLS_H
 
@@ -29,6 +30,7 @@ struct call {
 	const char *body; /* NULL: none, or what `more` gives */
 	size_t body_size;
 	int64_t deadline_us; /* for all of it */
+	bool repeatable;     /* it changes nothing: a connection may be used again */
 	size_t answer_max;   /* bytes of the answer's body that are kept; more: `too_large` */
 
 	/* On the calls' thread; nobody may wait there. `late`, unless NULL, is called when there is no

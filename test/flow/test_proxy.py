@@ -253,7 +253,8 @@ class Proxy:
     def test_what_was_sent_arrives_as_it_was_sent(self):
         server = self.proxy()
         answer = self.order(server, "k-1", '{ "item" : "tea" }', X_Custom="a b", Accept_Encoding="gzip",
-                            Keep_Alive="timeout=5", TE="trailers", X_HTTP_Method_Override="DELETE", X_Empty="")
+                            Keep_Alive="timeout=5", TE="trailers", X_HTTP_Method_Override="DELETE", X_Empty="",
+                            X_Forwarded_For="10.0.0.1", X_Forwarded_Proto="https")
         self.assertEqual(answer.status, 201, answer)
         method, path, headers, body = self.service.seen[0]
         self.assertEqual((method, path, body), ("POST", "/orders", b'{ "item" : "tea" }'))
@@ -261,6 +262,8 @@ class Proxy:
                          ("a b", "", "application/json", "k-1"))
         self.assertEqual(headers["Ibid-Command-Id"], answer.headers["Ibid-Command-Id"])
         self.assertEqual(headers["Host"], "127.0.0.1:%d" % self.service.port)
+        self.assertEqual((headers["X-Forwarded-For"], headers["X-Forwarded-Proto"], headers["X-Forwarded-Host"],
+                          headers["Via"]), ("10.0.0.1, 127.0.0.1", "http", "127.0.0.1:%d" % server.port, "1.1 ibid"))
         for name in ("Accept-Encoding", "Keep-Alive", "TE", "X-HTTP-Method-Override", "Expect", "Authorization"):
             self.assertIsNone(headers[name], name)
 
