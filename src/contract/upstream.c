@@ -214,13 +214,13 @@ static size_t authority_size(const char *text)
 /* Behind "http://host:port"; the text itself for a path. NULL: it is neither. */
 static const char *path_of(const char *url)
 {
-	const char *at = strncmp(url, "https://", 8) == 0  ? url + 8
-	                 : strncmp(url, "http://", 7) == 0 ? url + 7
-	                                                   : NULL;
-	if (!at)
+	const char *host = strncmp(url, "https://", 8) == 0  ? url + 8
+	                   : strncmp(url, "http://", 7) == 0 ? url + 7
+	                                                     : NULL;
+	if (!host)
 		return url[0] == '/' && url[1] != '/' ? url : NULL;
-	size_t size = authority_size(at);
-	return size && at[size] == '/' ? at + size : NULL;
+	size_t size = authority_size(host);
+	return size && host[size] == '/' ? host + size : NULL;
 }
 
 /* One character that may stand in a path or a query, or %41. */
