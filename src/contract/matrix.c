@@ -534,12 +534,13 @@ static void add_service(struct sheet *sheet, const struct view *view)
 		return;
 	const char *deadline = contract_duration(view->arena, upstream->deadline_us);
 	bool keeps = upstream->conflict == UPSTREAM_CONFLICT_KEEP;
-	add_service_row(sheet, view, "answers 2xx",
+	add_service_row(sheet, view, "answers 2xx or 3xx",
 	                arena_printf(view->arena, "completed; headers: Content-Type%s%s",
 	                             upstream->headers.count ? ", " : "",
 	                             joined(view->arena, &upstream->headers, "")),
 	                after_completion(view));
-	add_service_row(sheet, view, "answers 401, 403, 429 or 503", "nothing", tries_again);
+	add_service_row(sheet, view, "answers 401, 403, 407, 408, 425, 429 or 503", "nothing",
+	                tries_again);
 	add_service_row(sheet, view, "answers 409",
 	                keeps ? kept_rejection(view)
 	                      : "nothing: it is taken as a promise that nothing was done",

@@ -223,8 +223,8 @@ static struct answer service_replayed(const struct view *view)
 	                       [ANSWER_STATUS] = "the status, no body",
 	                       [ANSWER_NONE] = "only that it is done"};
 	return ANSWER(view, view->contract->answer == ANSWER_NONE ? ASK : PASS,
-	              "the service's 2xx and 4xx%s%s, %s, with Content-Type%s%s; never 401, 403, "
-	              "429%s and 503",
+	              "the service's 2xx, 3xx and 4xx%s%s, %s, with Content-Type%s%s; never 401, "
+	              "403, 407, 408, 425, 429%s and 503",
 	              keeps_conflict ? " with 409" : " but 409", keeps_error ? " and 5xx" : "",
 	              store[view->contract->answer], upstream->headers.count ? ", " : "",
 	              listed(view, &upstream->headers), keeps_error ? "" : ", 5xx");

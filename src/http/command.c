@@ -286,8 +286,8 @@ static void run(struct request *request, const struct contract *contract)
 		               contract->route);
 	else if (contract->staged.lease_us)
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
-		               "operation %s is staged: it is run by a program that calls ibid_stage",
-		               contract->name);
+		               "operation %s is staged: it is run by %s", contract->name,
+		               contract_run_by(contract));
 	else if (command_read_key(request) && read_payload(request))
 		submit(request);
 }

@@ -59,8 +59,9 @@ enum meaning {
 };
 
 /* Which answers are outcomes. Who may not ask, or asked at a bad time, has got none (B03). */
-static enum meaning meaning_of(const struct contract_upstream *upstream, int status)
+static enum meaning meaning_of(const struct contract *contract, int status)
 {
+	const struct contract_upstream *upstream = &contract->upstream;
 	switch (status) {
 	case 401:
 	case 403:
@@ -69,13 +70,16 @@ static enum meaning meaning_of(const struct contract_upstream *upstream, int sta
 	case 425:
 	case 429:
 	case 503: return MEANS_AGAIN;
-	case 409: return upstream->conflict == UPSTREAM_CONFLICT_KEEP ? MEANS_REFUSED : MEANS_AGAIN;
+	case 409:
+		if (upstream->conflict == UPSTREAM_CONFLICT_RETRY)
+			return MEANS_AGAIN;
+		break;
 	default: break;
 	}
 	if (status < 400)
 		return MEANS_DONE;
 	if (status < 500)
-		return MEANS_REFUSED;
+		return contract->final[FAILURE_BUSINESS] ? MEANS_REFUSED : MEANS_AGAIN;
 	switch (upstream->error) {
 	case UPSTREAM_ERROR_KEEP: return MEANS_REFUSED;
 	case UPSTREAM_ERROR_RETRY: return MEANS_AGAIN;
@@ -99,7 +103,7 @@ static enum ibid_code record_answer(struct forward *forward, struct ibid_result 
 	struct ibid_staged *staged = forward->staged;
 	const char *said = arena_printf(&forward->arena, "the service answered %d", call->status);
 	const char *kept;
-	switch (meaning_of(&forward->contract->upstream, call->status)) {
+	switch (meaning_of(forward->contract, call->status)) {
 	case MEANS_DONE:
 		return forward_answer(staged, call, &forward->arena, forward->contract, ret, err);
 	case MEANS_REFUSED:
@@ -149,8 +153,7 @@ static bool show_unkept(struct forward *forward, struct request *request)
 	struct call *call = &forward->call;
 	struct answer *answer = &request->answer;
 	struct texts headers = {.items = (const char **)(uintptr_t)names, .count = 2};
-	if (call->end != CALL_ANSWERED ||
-	    meaning_of(&forward->contract->upstream, call->status) != MEANS_AGAIN)
+	if (call->end != CALL_ANSWERED || meaning_of(forward->contract, call->status) != MEANS_AGAIN)
 		return false;
 	const char *text = upstream_keep(&request->arena, call, &headers);
 	answer->status = call->status;

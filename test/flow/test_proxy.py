@@ -339,12 +339,17 @@ class Proxy:
     def test_409_and_5xx_are_what_the_contract_says(self):
         self.contract("again", "POST /again", conflict="retry", error="retry")
         self.contract("final", "POST /final", error="keep")
+        self.contract("lenient", "POST /lenient", fields="failures: { validation: final, business: retry, server: retry }")
         server = self.proxy()
         for mode, status in (("conflict", 409), ("error", 500)):
             for _ in range(2):
                 answer = self.order(server, "k-" + mode, {"mode": mode}, "/again")
                 self.assertEqual((answer.status, answer.headers["Idempotent-Replayed"]), (status, None), answer)
             self.assertEqual(sum(1 for seen in self.service.seen if seen[2]["Idempotency-Key"] == "k-" + mode), 2)
+        for _ in range(2):
+            answer = self.order(server, "k-lenient", {"mode": "invalid"}, "/lenient")
+            self.assertEqual((answer.status, answer.headers["Idempotent-Replayed"]), (422, None), answer)
+        self.assertEqual(sum(1 for seen in self.service.seen if seen[2]["Idempotency-Key"] == "k-lenient"), 2)
         answers = [self.order(server, "k-final", {"mode": "error"}, "/final") for _ in range(2)]
         self.assertEqual([(answer.status, answer.body) for answer in answers], [(500, b"oh")] * 2)
         self.assertEqual(self.service.times("k-final"), 1)

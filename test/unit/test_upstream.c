@@ -698,9 +698,10 @@ static void the_matrix_says_what_every_answer_of_the_service_means(void **state)
 	only_contract(&loaded);
 	matrix_write(&out, loaded.contracts, MATRIX_JSON);
 	const struct json *root = read_json(&arena, &out);
-	expect_row(root, "answers 2xx", "completed; headers: Content-Type, Location, ETag",
+	expect_row(root, "answers 2xx or 3xx", "completed; headers: Content-Type, Location, ETag",
 	           "nothing runs; the first answer is replayed, byte for byte");
-	expect_row(root, "answers 401, 403, 429 or 503", "nothing", "it is passed on again");
+	expect_row(root, "answers 401, 403, 407, 408, 425, 429 or 503", "nothing",
+	           "it is passed on again");
 	expect_row(root, "answers 409", "a rejection, with the answer",
 	           "the first rejection is replayed");
 	expect_row(root, "answers another 4xx", "a rejection, with the answer",
@@ -737,7 +738,7 @@ static void the_matrix_follows_the_policy(void **state)
 	matrix_write(&out, loaded.contracts, MATRIX_JSON);
 	const struct json *root = read_json(&arena, &out);
 	static const char promise[] = "nothing: it is taken as a promise that nothing was done";
-	assert_string_equal(text_of(service_row(root, "answers 2xx"), "kept"),
+	assert_string_equal(text_of(service_row(root, "answers 2xx or 3xx"), "kept"),
 	                    "completed; headers: Content-Type");
 	expect_row(root, "answers 409", promise, "it is passed on again");
 	expect_row(root, "answers another 5xx", promise, "it is passed on again");
@@ -811,7 +812,7 @@ static void the_review_asks_where_the_contract_takes_something_for_granted(void 
 	     "api",
 	     "API-9",
 	     "pass",
-	     "never 401, 403, 429, 5xx and 503"},
+	     "never 401, 403, 407, 408, 425, 429, 5xx and 503"},
 	    {{"  without_key", "  without_key: pass"}, "erp", "ERP-1", "ask", "without protection"},
 	    {{"  without_key", "  without_key: refuse"}, "erp", "ERP-1", "pass", "is refused"},
 	    {{"  error", "  error: unknown"},
