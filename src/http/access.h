@@ -25,8 +25,8 @@ void access_free(struct access *access); /* takes NULL */
  * access_ask. Never waits. */
 void access_check(struct request *request);
 
-/* On the event thread, with a request that was neither admitted nor answered: suspends it. It is
- * resumed admitted or answered. */
+/* On the event thread, with a request that was neither admitted nor answered, before its body is
+ * read: suspends it. It is resumed admitted or answered. */
 void access_ask(struct request *request);
 
 #endif

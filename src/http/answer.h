@@ -8,7 +8,7 @@
 
 struct ibid_result;
 
-enum { ANSWER_HEADERS_MAX = 8 };
+enum { ANSWER_HEADERS_MAX = 12 };
 
 struct answer {
 	int status; /* 0: there is none yet */
