@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 BUILD := build
 
-.PHONY: help setup build run serve test check sanitize valgrind bench fuzz install clean
+.PHONY: help setup build run demo test check sanitize valgrind bench fuzz install clean
 
 help:                ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 18
@@ -15,11 +15,11 @@ setup:               ## install the Debian packages that are missing
 build: setup         ## build build/ibid and libibid
 	@tools/build $(BUILD)
 
-run: build           ## a payment, its retry and its conflict, on a fresh SQLite file
-	@IBID_BIN=$(BUILD)/ibid tools/demo
-
-serve: build         ## serve examples/payments on a fresh SQLite file (PORT=...), until Ctrl-C
+run: build           ## serve examples/payments on a fresh SQLite file (PORT=...), until Ctrl-C
 	@IBID_BIN=$(BUILD)/ibid tools/serve
+
+demo: build          ## a payment, its retry and its conflict, on the command line
+	@IBID_BIN=$(BUILD)/ibid tools/demo
 
 test: build          ## all tests, on SQLite and on a PostgreSQL started for them
 	@tools/test $(BUILD)

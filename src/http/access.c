@@ -14,6 +14,12 @@
 
 enum { SECOND_US = 1000000 };
 
+/* What a request found of its token's rate. */
+struct toll {
+	int64_t left;    /* so many more may be sent at once */
+	int64_t wait_us; /* until this one may; 0: it may now */
+};
+
 struct pass {
 	struct token token; /* no id: the place is free */
 	char tenant[NAME_BYTES_MAX + 1], client[NAME_BYTES_MAX + 1];
@@ -105,25 +111,25 @@ static struct pass *put_pass(struct access *access, const struct token_row *row,
 	return pass;
 }
 
-/* How long until it may send; 0: now, and that is one less. */
-static int64_t charge(struct access *access, struct pass *pass)
+/* One less, where one is left. */
+static struct toll charge(struct access *access, struct pass *pass)
 {
 	int64_t now_us = env_steady_us(access->env), passed_us = now_us - pass->credited_us;
 	int64_t rate = access->rate, most = rate * SECOND_US;
 	pass->used_us = now_us;
 	if (!rate)
-		return 0;
+		return (struct toll){.left = 0};
 	pass->credit += (passed_us < SECOND_US ? passed_us : SECOND_US) * rate;
 	pass->credit = pass->credit < most ? pass->credit : most;
 	pass->credited_us = now_us;
 	if (pass->credit < SECOND_US)
-		return (SECOND_US - pass->credit + rate - 1) / rate;
+		return (struct toll){.wait_us = (SECOND_US - pass->credit + rate - 1) / rate};
 	pass->credit -= SECOND_US;
-	return 0;
+	return (struct toll){.left = pass->credit / SECOND_US};
 }
 
-/* The principal is the token's, whatever the request says. Returns what charge does. */
-static int64_t use_pass(struct access *access, struct pass *pass, struct request *request)
+/* The principal is the token's, whatever the request says. */
+static struct toll use_pass(struct access *access, struct pass *pass, struct request *request)
 {
 	struct principal *principal = &request->principal;
 	principal->tenant = arena_strdup(&request->arena, pass->tenant);
@@ -142,35 +148,47 @@ static void refuse(struct request *request)
 	answer_problem(&request->answer, &request->arena, PROBLEM_UNAUTHORIZED,
 	               "send a valid token: Authorization: Bearer ibid_...");
 	answer_header(&request->answer, "WWW-Authenticate", "Bearer");
-	/* Before the body is read that is so anyway. */
+	/* Where a body is awaited that is so anyway. */
 	answer_header(&request->answer, "Connection", "close");
 }
 
-static void refuse_rate(struct request *request, int64_t rate, int64_t wait_us)
+/* Whatever the request comes to. All that was used is there again after a second. */
+static void tell_rate(struct request *request, const struct toll *toll)
 {
-	struct answer *answer = &request->answer;
-	long long seconds = (wait_us + SECOND_US - 1) / SECOND_US;
-	answer_problem(answer, &request->arena, PROBLEM_RATE, "the token may send %lld a second",
-	               (long long)rate);
-	answer_header(answer, "Retry-After", arena_printf(&request->arena, "%lld", seconds));
-	answer_header(answer, "RateLimit",
-	              arena_printf(&request->arena, "\"token\";r=0;t=%lld", seconds));
-	answer_header(answer, "RateLimit-Policy",
+	int64_t rate = request->server->access->rate;
+	int64_t seconds = toll->wait_us ? (toll->wait_us + SECOND_US - 1) / SECOND_US : 1;
+	if (!rate)
+		return;
+	answer_header(&request->answer, "RateLimit",
+	              arena_printf(&request->arena, "\"token\";r=%lld;t=%lld", (long long)toll->left,
+	                           (long long)seconds));
+	answer_header(&request->answer, "RateLimit-Policy",
 	              arena_printf(&request->arena, "\"token\";q=%lld;w=1", (long long)rate));
+	if (toll->wait_us)
+		answer_header(&request->answer, "Retry-After",
+		              arena_printf(&request->arena, "%lld", (long long)seconds));
 }
 
-/* Who it is, is known. May they? */
-static void admit(struct request *request, int64_t wait_us)
+static void admit_role(struct request *request)
 {
-	if (request->arena.failed)
-		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "out of memory");
-	else if (wait_us)
-		refuse_rate(request, request->server->access->rate, wait_us);
-	else if (!(request->principal.roles & request->route->roles))
+	request->admitted = request->principal.roles & request->route->roles;
+	if (!request->admitted)
 		answer_problem(&request->answer, &request->arena, PROBLEM_FORBIDDEN,
 		               "this needs a token with another role");
+}
+
+/* Whose token it is, is known. May they? */
+static void admit(struct request *request, const struct toll *toll)
+{
+	tell_rate(request, toll);
+	if (request->arena.failed)
+		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "out of memory");
+	else if (toll->wait_us)
+		answer_problem(&request->answer, &request->arena, PROBLEM_RATE,
+		               "the token may send %lld a second",
+		               (long long)request->server->access->rate);
 	else
-		request->admitted = true;
+		admit_role(request);
 }
 
 /* ---- A request ------------------------------------------------------------------------------ */
@@ -188,21 +206,21 @@ static void admit_open(struct request *request)
 	principal->roles = ROLE_CLIENT | ROLE_OPERATOR;
 	if (!principal->actor)
 		principal->actor = principal->client;
-	admit(request, 0);
+	admit_role(request);
 }
 
 static void admit_known(struct request *request)
 {
 	struct access *access = request->server->access;
-	int64_t wait_us = 0;
+	struct toll toll = {0};
 	pthread_mutex_lock(&access->lock);
 	struct pass *pass = find_pass(access, &request->token);
 	bool known = pass && is_fresh(access, pass);
 	if (known)
-		wait_us = use_pass(access, pass, request);
+		toll = use_pass(access, pass, request);
 	pthread_mutex_unlock(&access->lock);
 	if (known)
-		admit(request, wait_us);
+		admit(request, &toll);
 }
 
 /* "Bearer", blanks, a token's text. */
@@ -265,9 +283,9 @@ static void ask_store(void *user)
 	                                            &err);
 	if (!code && is_valid(&row, &request->token, env_wall_us(access->env))) {
 		pthread_mutex_lock(&access->lock);
-		int64_t wait_us = use_pass(access, put_pass(access, &row, asked_us), request);
+		struct toll toll = use_pass(access, put_pass(access, &row, asked_us), request);
 		pthread_mutex_unlock(&access->lock);
-		admit(request, wait_us);
+		admit(request, &toll);
 	} else if (!code || code == IBID_NOT_FOUND) {
 		refuse(request);
 	} else {

@@ -28,8 +28,8 @@ void access_check(struct request *request);
 /* Is this the value of an Authorization header that holds one of our tokens, valid or not? */
 bool access_is_token(const char *authorization);
 
-/* On the event thread, with a request that was neither admitted nor answered: suspends it. It is
- * resumed admitted or answered. */
+/* On the event thread, with a request that was neither admitted nor answered, before its body is
+ * read: suspends it. It is resumed admitted or answered. */
 void access_ask(struct request *request);
 
 #endif

@@ -350,12 +350,6 @@ static bool find_route(struct request *request)
 	return false;
 }
 
-static bool find_principal(struct request *request)
-{
-	access_check(request);
-	return !request->answer.status;
-}
-
 static bool body_fits(struct request *request)
 {
 	bool many;
@@ -369,19 +363,42 @@ static bool body_fits(struct request *request)
 	return false;
 }
 
-/* The head is there. What is refused now is answered before the body is read. */
 static void read_head(struct request *request, const char *method, const char *version)
 {
 	request->method = arena_strdup(&request->arena, method);
-	request->reading = true;
 	if (!request->uri || !request->method)
 		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "out of memory");
 	else if (atomic_load(&request->server->stopping))
 		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE,
 		               "the server is stopping; nothing was done");
-	else if (head_is_whole(request, version) && length_is_plain(request) && find_route(request) &&
-	         find_principal(request))
-		(void)body_fits(request);
+	else if (head_is_whole(request, version) && length_is_plain(request) && find_route(request))
+		access_check(request);
+}
+
+/* The head is there, and nothing was taken of the body: what is refused now is answered without it.
+ * Whether a token is valid that was not seen of late is asked first; that is no time of the
+ * client's. The connection stands still meanwhile, and this is called again. */
+static void enter(struct request *request, const char *method, const char *version)
+{
+	request->suspended = false;
+	if (request->step == STEP_HEAD) {
+		request->step = STEP_ADMITTED;
+		read_head(request, method, version);
+		if (!request->answer.status && !request->admitted) {
+			expect_by(request, 0);
+			access_ask(request);
+			return;
+		}
+	} else {
+		expect_by(request,
+		          env_steady_us(request->server->env) + request->server->settings->request_us);
+	}
+	request->step = STEP_WHOLE;
+	if (!request->answer.status && body_fits(request) && request->passes) {
+		expect_by(request, env_steady_us(request->server->env) +
+		                       request->server->settings->upstream_deadline_us);
+		pass_begin(request);
+	}
 }
 
 static void read_body(struct request *request, const char *bytes, size_t size)
@@ -424,18 +441,18 @@ static enum MHD_Result send_answer(struct request *request)
 	return sent;
 }
 
-/* The request is whole. Whether a token is valid that was not seen of late is asked first; the
- * request goes on when that is known. */
+/* The request is whole. */
 static void advance(struct request *request)
 {
+	assert(request->step >= STEP_WHOLE);
 	switch (request->step++) {
+	case STEP_HEAD:
+	case STEP_ADMITTED: break;
 	case STEP_WHOLE:
 		expect_by(request, 0);
 		if (request->too_large)
 			answer_problem(&request->answer, &request->arena, PROBLEM_TOO_LARGE,
 			               "the body has more than %zu bytes", request->body.cap);
-		else if (!request->admitted)
-			access_ask(request);
 		break;
 	case STEP_RUN:
 		assert(request->admitted);
@@ -455,11 +472,9 @@ enum MHD_Result connection_handle(void *user, struct MHD_Connection *connection,
 	(void)user, (void)connection, (void)url;
 	if (!request)
 		return MHD_NO; /* no memory */
-	if (!request->reading) {
-		read_head(request, method, version);
-		if (!request->answer.status && request->passes && request->admitted)
-			pass_begin(request);
-		return request->answer.status ? send_answer(request) : MHD_YES;
+	if (request->step < STEP_WHOLE) {
+		enter(request, method, version);
+		return !request->suspended && request->answer.status ? send_answer(request) : MHD_YES;
 	}
 	if (*upload_size && request->pass) {
 		*upload_size -= pass_feed(request, upload, *upload_size);

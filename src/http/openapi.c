@@ -77,13 +77,14 @@ struct tell {
 struct tells {
 	struct tell items[TELLS_MAX];
 	size_t count;
+	unsigned headers; /* of all of them */
 };
 
 static void tell(struct tells *tells, const char *status, struct tell what)
 {
 	assert(tells->count < TELLS_MAX);
 	memcpy(what.status, status, sizeof what.status);
-	what.headers |= BIT(HEADER_CORRELATION);
+	what.headers |= tells->headers;
 	tells->items[tells->count++] = what;
 }
 
@@ -240,8 +241,10 @@ static void tell_rules(struct tells *tells, const struct contract *contract)
 
 static void add_answers(struct str *out, const struct route *route, const struct settings *settings)
 {
-	struct tells tells = {.count = 0};
+	struct tells tells = {.headers = BIT(HEADER_CORRELATION)};
 	const struct contract *contract = route->contract;
+	if (settings->rate && !route->open)
+		tells.headers |= BIT(HEADER_RATE) | BIT(HEADER_RATE_POLICY);
 	tell_common(&tells, route);
 	/* A staged command is refused as what no request can bring. */
 	if (route->takes_body && !(contract && contract->staged.lease_us)) {

@@ -55,8 +55,8 @@ struct principal {
 	unsigned roles; /* enum token_role */
 };
 
-/* What is done next with a request that is whole. */
-enum step { STEP_WHOLE, STEP_RUN, STEP_OVER };
+/* What is done next with a request. The body is read between STEP_ADMITTED and STEP_WHOLE. */
+enum step { STEP_HEAD, STEP_ADMITTED, STEP_WHOLE, STEP_RUN, STEP_OVER };
 
 struct request {
 	struct server *server;
@@ -73,7 +73,7 @@ struct request {
 	struct principal principal;
 	bool admitted; /* the principal is who it says, and may do this */
 	struct str body;
-	bool reading, too_large, suspended;
+	bool too_large, suspended;
 	enum step step;
 	struct answer answer;
 	bool passes;       /* it goes to the service without protection, as it comes in */

@@ -4,6 +4,8 @@ import concurrent.futures
 import contextlib
 import json
 import os
+import re
+import socket
 import subprocess
 import time
 import unittest
@@ -324,6 +326,83 @@ class Access:
             time.sleep(0.05)
         self.assertEqual(server.get("/healthz").status, 200)
 
+    def test_every_answer_to_a_token_says_what_is_left_of_its_rate(self):
+        server = Server(self, "http.limits.rate=1000")
+        token, ops = self.token(), self.token("ops", "operator")
+        first = self.send(server, token, "k-1")
+        self.assertEqual((first.status, first.headers["RateLimit"]), (201, '"token";r=999;t=1'), first)
+        self.assertEqual(self.send(server, ops, "k-1").headers["RateLimit"], '"token";r=999;t=1')  # it has its own
+        for status, answer in ((201, self.send(server, token, "k-1")), (409, self.send(server, token, "k-1", {"topic": "b"})),
+                               (403, self.send(server, ops, "k-1")), (400, self.send(server, token, None)),
+                               (200, self.look(server, token, "/v1/commands")),
+                               (404, self.look(server, token, "/v1/operations/none"))):
+            self.assertEqual((answer.status, answer.headers["RateLimit-Policy"]), (status, '"token";q=1000;w=1'), answer)
+            self.assertEqual(len(answer.headers.get_all("RateLimit")), 1)
+            left = int(re.fullmatch(r'"token";r=(\d+);t=1', answer.headers["RateLimit"]).group(1))
+            self.assertLessEqual(left, 999)
+        for answer in (server.send("k-2", HELLO), server.get("/healthz"), self.send(server, "none", "k-1"),
+                       self.look(server, token, "/nowhere")):
+            self.assertIsNone(answer.headers["RateLimit"], answer)
+        plain = Server(self)
+        self.assertIsNone(self.send(plain, token, "k-1").headers["RateLimit"])
+        for one, described in ((server, True), (plain, False)):
+            told = one.get("/openapi.json").json["paths"]["/v1/commands/{operation}"]["post"]["responses"]
+            self.assertEqual({name in told["2XX"]["headers"] for name in ("RateLimit", "RateLimit-Policy")}, {described})
+
+    # ---- Before the body ------------------------------------------------------------------------
+
+    def head(self, token, *more):
+        """Of a request whose body is not sent."""
+        lines = ["POST /v1/commands/note HTTP/1.1", "Host: x", "Idempotency-Key: k-head", "Content-Type: application/json",
+                 "Content-Length: 100000", *more] + (["Authorization: Bearer " + token] if token else [])
+        return "\r\n".join(lines).encode() + b"\r\n\r\n"
+
+    def all_said(self, server, data, timeout=LIMIT_S):
+        """All that comes back until the server ends the connection."""
+        with socket.create_connection(("127.0.0.1", server.port), timeout=timeout) as wire:
+            wire.sendall(data)
+            return b"".join(iter(lambda: wire.recv(65536), b""))
+
+    def test_who_may_not_send_hears_it_before_the_body(self):
+        server = Server(self, NOT_OPEN)
+        revoked, other = self.create(), self.token()
+        self.ibid("token", "revoke", revoked["id"])
+        guessed = other[:22] + uuid.uuid4().hex + uuid.uuid4().hex
+        for expects in ((), ("Expect: 100-continue",)):
+            for token, status in ((None, 401), ("nonsense", 401), (guessed, 401), (revoked["token"], 401),
+                                  (self.token("ops", "operator"), 403)):
+                got = self.all_said(server, self.head(token, *expects))
+                self.assertTrue(got.startswith(b"HTTP/1.1 %d " % status), (token, got[:200]))
+                self.assertEqual(got.count(b"HTTP/1.1 "), 1, got)
+        self.assertEqual(self.counts(), (0, 0, 0))
+
+    def test_who_sends_too_much_hears_it_before_the_body(self):
+        server = Server(self, NOT_OPEN, "http.limits.rate=1")
+        token, end, got = self.token(), time.monotonic() + LIMIT_S, b""
+        look = b"GET /v1/commands HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n" % token.encode()
+        while b"HTTP/1.1 429 " not in got:  # a second between the two: then the body is awaited
+            self.assertLess(time.monotonic(), end)
+            with contextlib.suppress(TimeoutError):
+                got = self.all_said(server, look + self.head(token, "Expect: 100-continue"), timeout=5)
+        self.assertNotIn(b"HTTP/1.1 100 ", got)
+        self.assertEqual(self.counts(), (0, 0, 0))
+
+    def test_who_may_send_is_asked_for_the_body_and_heard(self):
+        server = Server(self, NOT_OPEN)
+        body = json.dumps(HELLO).encode()
+        for key, expects in (("k-1", b"Expect: 100-continue\r\n"), ("k-2", b"")):
+            token = self.token()  # one that the server has not seen
+            with socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT_S) as wire:
+                wire.sendall(b"POST /v1/commands/note HTTP/1.1\r\nHost: x\r\nIdempotency-Key: %s\r\n%sAuthorization: Bearer %s\r\n"
+                             b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+                             % (key.encode(), expects, token.encode(), len(body)))
+                if expects:
+                    self.assertTrue(wire.recv(65536).startswith(b"HTTP/1.1 100 "))
+                for at in range(len(body)):  # however it comes
+                    wire.sendall(body[at:at + 1])
+                self.assertTrue(wire.recv(65536).startswith(b"HTTP/1.1 201 "))
+        self.assertEqual(self.counts(), (2, 2, 2))
+
     # ---- Where ----------------------------------------------------------------------------------
 
     def test_on_every_address_only_health_is_answered_without_a_token(self):
@@ -418,6 +497,20 @@ class AccessPostgres(Access, Postgres, unittest.TestCase):
             db.rollback()
             self.assertEqual(waiting.result(LIMIT_S).status, 201)
         self.assertEqual(self.counts(), (2, 2, 2))
+
+    def test_the_time_that_a_token_takes_is_not_the_clients(self):
+        server = Server(self, NOT_OPEN, "http.limits.request=1s")
+        token, body = self.token(), json.dumps(HELLO).encode()
+        request = self.head(token).replace(b"100000", b"%d" % len(body)) + body
+        with contextlib.closing(psycopg2.connect(self.url)) as db, concurrent.futures.ThreadPoolExecutor(1) as pool:
+            db.cursor().execute("lock table ibid.token in access exclusive mode")
+            waiting = pool.submit(server.raw, request)
+            self.await_blocked(1)
+            until = time.monotonic() + 1.5
+            while time.monotonic() < until:
+                self.assertEqual(server.get("/healthz").status, 200)
+            db.rollback()
+            self.assertTrue(waiting.result(LIMIT_S).startswith(b"HTTP/1.1 201 "))
 
     def test_requests_that_wait_for_one_token_share_its_rate(self):
         server = Server(self, NOT_OPEN, "http.limits.rate=1", "http.threads=4")

@@ -480,7 +480,7 @@ class Cases:
         return subprocess.run([BIN, "contract", verb, CASES], env=self.environment(), capture_output=True, text=True)
 
 
-class CasesOnSqlite(Cases, unittest.TestCase):
+class OnSqlite:
     days = "cast(julianday(due_on) - julianday(date(started_at)) as integer)"
 
     def open_store(self):
@@ -495,7 +495,7 @@ class CasesOnSqlite(Cases, unittest.TestCase):
         return [name for (name,) in self.sql("select name from pragma_table_info(?)", table)]
 
 
-class CasesOnPostgres(Cases, unittest.TestCase):
+class OnPostgres:
     days = "due_on - (started_at at time zone 'UTC')::date"
 
     def open_store(self):
@@ -526,6 +526,14 @@ class CasesOnPostgres(Cases, unittest.TestCase):
             self.assertEqual(self.fresh(operation, asked)["decision"], "executed")
             self.assert_one_effect(operation, case_id)
         self.assertIn("linked", self.fresh("create-case", self.complaint("EXT-close-case"))["decision"])
+
+
+class CasesOnSqlite(Cases, OnSqlite, unittest.TestCase):
+    pass
+
+
+class CasesOnPostgres(Cases, OnPostgres, unittest.TestCase):
+    pass
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ class Documentation(unittest.TestCase):
         self.walk("docs/cli.md", 0)
 
     def test_the_case_management_page_shows_what_happens(self):
-        self.walk("examples/cases/README.md", 0)
+        self.walk("examples/cases/README.md", 0, PORT="0")
 
     # ---- Runbooks: on a store where it happened -------------------------------------------------
 

@@ -804,7 +804,7 @@ static void the_review_asks_where_the_contract_takes_something_for_granted(void 
 	    {{"  error", "  error: retry"}, "erp", "ERP-19", "ask", "upstream.error: retry"},
 	    {{"  conflict", "  conflict: retry"}, "ibid", "IBID-7", "ask", "upstream.conflict: retry"},
 	    {{"  conflict", "  conflict: retry"}, "erp", "ERP-19", "ask", "upstream.conflict: retry"},
-	    {{"  conflict", "  conflict: retry"}, "api", "API-9", "pass", "2xx and 4xx but 409"},
+	    {{"  conflict", "  conflict: retry"}, "api", "API-9", "pass", "2xx, 3xx and 4xx but 409"},
 	    {{"  error", "  error: keep"}, "ibid", "IBID-7", "ask", "a failure that would pass"},
 	    {{"  error", "  error: keep"}, "db", "DB-19", "ask", "a failure that would pass"},
 	    {{"  error", "  error: keep"}, "api", "API-9", "pass", "with 409 and 5xx, byte for byte"},
