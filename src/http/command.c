@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "contract/payload.h"
 #include "http/meters.h"
+#include "http/trace.h"
 #include "ledger/result.h"
 
 #include <stdio.h>
@@ -212,9 +213,6 @@ static void done(void *user, enum ibid_code code, struct ibid_result *result,
 static void submit(struct request *request)
 {
 	struct ibid_err err = {0};
-	bool many;
-	request->correlation_id = request_header(request, "Correlation-Id", &many);
-	request->causation_id = request_header(request, "Causation-Id", &many);
 	request->submitted_us = env_steady_us(request->server->env);
 	struct ibid_command command = {
 	    .size = sizeof command,
@@ -228,6 +226,8 @@ static void submit(struct request *request)
 	    .resource = request->route->contract ? resource_of(request) : NULL,
 	    .correlation_id = request->correlation_id,
 	    .causation_id = request->causation_id,
+	    .traceparent = request->trace ? request->trace->traceparent : NULL,
+	    .tracestate = request->trace ? request->trace->tracestate : NULL,
 	};
 	request_suspend(request);
 	if (!crew_submit(request->house->crew, &command, done, request, &err))

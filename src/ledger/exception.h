@@ -19,6 +19,6 @@ const char *trouble_reason(enum trouble trouble);
 /* The item that opens together with `row`. Its id is new. */
 struct exception_row trouble_exception(enum trouble trouble, struct arena *arena, struct env *env,
                                        const struct contract *contract,
-                                       const struct command_row *row, const char *correlation_id);
+                                       const struct command_row *row);
 
 #endif
