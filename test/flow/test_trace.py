@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 import subprocess
+import time
 import unittest
 
 import psycopg2
@@ -32,6 +33,12 @@ class Trace:
         """The count-th request, as it was logged."""
         server.await_logged("http.request", count)
         return server.logged("http.request")[count - 1]
+
+    def await_queued(self, server, count):
+        end = time.monotonic() + LIMIT_S
+        while int(re.search(rb"^ibid_queue_tasks (\d+)", server.get("/metrics").body, re.M).group(1)) < count:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
 
     def raw_send(self, server, key, *lines):
         body = json.dumps(HELLO).encode()
@@ -178,6 +185,7 @@ class Trace:
         with concurrent.futures.ThreadPoolExecutor(count) as pool:
             with self.hot_row_locked():
                 sent = [pool.submit(send, n) for n in range(count)]
+                self.await_queued(server, count)
             answers = [one.result(LIMIT_S) for one in sent]
         for n, answer in enumerate(answers):
             self.assertEqual(answer.status, 201)
