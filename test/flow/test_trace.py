@@ -228,6 +228,15 @@ class TraceOnSqlite(Trace, Sqlite, unittest.TestCase):
         with contextlib.closing(sqlite3.connect(self.path, timeout=LIMIT_S)) as db, db:
             return db.execute(sql).fetchall()
 
+    def test_not_even_an_erasure_changes_a_trace(self):
+        answer = Server(self).send("k-1", HELLO, traceparent=PARENT)
+        with contextlib.closing(sqlite3.connect(self.path, timeout=LIMIT_S)) as db:
+            db.execute("insert into ibid_erasing values (?)", (answer.json["id"],))
+            self.assertEqual(db.execute("update ibid_event set payload = '{\"erased\":true}'").rowcount, 1)
+            for change in ("ibid_event set payload = '{\"erased\":true}', traceparent = null", "ibid_audit set client = 'erased', tracestate = 'x'"):
+                with self.assertRaisesRegex(sqlite3.IntegrityError, "never edited"):
+                    db.execute("update " + change)
+
     def test_the_doctor_misses_the_guards_of_the_trace(self):
         for table in ("event", "audit"):
             self.rows("drop trigger ibid_%s_trace_is_never_edited" % table)
