@@ -226,6 +226,11 @@ struct ibid_command {
 	const char *resource;
 	const char *correlation_id; /* optional; kept with the audit entry and the events */
 	const char *causation_id;
+	/* W3C trace context, optional; kept with the audit entry and the events, whose consumers are
+	 * children of the span that `traceparent` names. IBID_INVALID when it is malformed. What a
+	 * higher version than 00 says is kept as far as 00 knows it. */
+	const char *traceparent;
+	const char *tracestate; /* only with traceparent; printable ASCII, at most 512 bytes */
 };
 #define IBID_COMMAND(...) (&(struct ibid_command){.size = sizeof(struct ibid_command), __VA_ARGS__})
 

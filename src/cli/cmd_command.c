@@ -114,6 +114,8 @@ static void event_json(struct str *out, struct arena *arena, const struct event_
 	obj_raw(out, "payload", event->payload);
 	obj_text(out, "correlation_id", event->correlation_id);
 	obj_text(out, "causation_id", event->causation_id);
+	obj_text(out, "traceparent", event->traceparent);
+	obj_text(out, "tracestate", event->tracestate);
 	obj_text(out, "at", time_text(arena, event->at_us));
 	obj_end(out, '}');
 }
@@ -131,6 +133,8 @@ static void audit_json(struct str *out, struct arena *arena, const struct audit_
 	obj_text(out, "resource_id", audit->resource_id);
 	obj_text(out, "correlation_id", audit->correlation_id);
 	obj_text(out, "causation_id", audit->causation_id);
+	obj_text(out, "traceparent", audit->traceparent);
+	obj_text(out, "tracestate", audit->tracestate);
 	obj_text(out, "fingerprint", hash_text(arena, &audit->fingerprint));
 	obj_text(out, "at", time_text(arena, audit->at_us));
 	obj_end(out, '}');
@@ -171,11 +175,33 @@ static void duplicates_json(struct str *out, struct arena *arena, const struct d
 	obj_end(out, '}');
 }
 
+/* Where the command came from: its audit entry says it, or the row while there is none. */
+static struct command_row origin_of(const struct dossier *dossier)
+{
+	const struct audit_row *audit = dossier->audit_count ? &dossier->audit[0] : NULL;
+	if (!audit)
+		return dossier->row;
+	return (struct command_row){.correlation_id = audit->correlation_id,
+	                            .causation_id = audit->causation_id,
+	                            .traceparent = audit->traceparent,
+	                            .tracestate = audit->tracestate};
+}
+
+static void origin_json(struct str *out, const struct dossier *dossier)
+{
+	struct command_row origin = origin_of(dossier);
+	obj_text(out, "correlation_id", origin.correlation_id);
+	obj_text(out, "causation_id", origin.causation_id);
+	obj_text(out, "traceparent", origin.traceparent);
+	obj_text(out, "tracestate", origin.tracestate);
+}
+
 static bool print_dossier_json(struct arena *arena, const struct dossier *dossier)
 {
 	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
 	obj_begin(&out, NULL, '{');
 	row_json(&out, arena, &dossier->row);
+	origin_json(&out, dossier);
 	obj_raw(&out, "body", dossier->row.body);
 	if (dossier->asks_payload)
 		obj_raw(&out, "payload", dossier->payload);
@@ -229,6 +255,15 @@ static void print_row(struct arena *arena, const struct command_row *row)
 	field_print("expires", time_text(arena, row->expires_us));
 }
 
+static void print_origin(const struct dossier *dossier)
+{
+	struct command_row origin = origin_of(dossier);
+	field_print("correlation", origin.correlation_id);
+	field_print("causation", origin.causation_id);
+	field_print("trace", origin.traceparent);
+	field_print("tracestate", origin.tracestate);
+}
+
 static void print_events(struct arena *arena, const struct dossier *dossier)
 {
 	section_print("events", dossier->event_count);
@@ -242,6 +277,8 @@ static void print_events(struct arena *arena, const struct dossier *dossier)
 		field_print("  key", event->key);
 		field_print("  correlation", event->correlation_id);
 		field_print("  causation", event->causation_id);
+		field_print("  trace", event->traceparent);
+		field_print("  tracestate", event->tracestate);
 		field_print("  at", time_text(arena, event->at_us));
 	}
 }
@@ -259,6 +296,8 @@ static void print_audit(struct arena *arena, const struct dossier *dossier)
 		field_print("  id", id_text(arena, audit->id));
 		field_print("  correlation", audit->correlation_id);
 		field_print("  causation", audit->causation_id);
+		field_print("  trace", audit->traceparent);
+		field_print("  tracestate", audit->tracestate);
 		field_print("  at", time_text(arena, audit->at_us));
 	}
 }
@@ -295,6 +334,7 @@ static void print_duplicates(struct arena *arena, const struct dossier *dossier)
 static bool print_dossier(struct arena *arena, const struct dossier *dossier)
 {
 	print_row(arena, &dossier->row);
+	print_origin(dossier);
 	if (dossier->asks_payload)
 		field_print("payload", dossier->payload ? dossier->payload : "(none is kept)");
 	print_events(arena, dossier);

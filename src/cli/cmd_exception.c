@@ -69,6 +69,7 @@ static void row_json(struct str *out, struct arena *arena, const struct exceptio
 	obj_text(out, "document_type", row->document_type);
 	obj_text(out, "document_id", row->document_id);
 	obj_text(out, "correlation_id", row->correlation_id);
+	obj_text(out, "trace_id", row->trace_id);
 	obj_text(out, "opened_at", time_text(arena, row->opened_us));
 	obj_text(out, "due_at", time_text(arena, row->due_us));
 	obj_bool(out, "overdue", is_overdue(row, now_us));
@@ -137,6 +138,7 @@ static bool print_row(struct arena *arena, const struct exception_row *row, size
 	field_print("payload", row->payload_ref);
 	field_print("document", thing_text(arena, row->document_type, row->document_id));
 	field_print("correlation", row->correlation_id);
+	field_print("trace", row->trace_id);
 	field_print("opened", time_text(arena, row->opened_us));
 	field_print("due", time_text(arena, row->due_us));
 	field_print("resolved", time_text(arena, row->resolved_us));

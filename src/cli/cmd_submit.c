@@ -151,7 +151,9 @@ int cmd_submit(const struct args *args)
 		                           .client = sender.client, .actor = sender.actor,
 		                           .resource = sender.resource,
 		                           .correlation_id = values[OPT_CORRELATION_ID],
-		                           .causation_id = values[OPT_CAUSATION_ID]));
+		                           .causation_id = values[OPT_CAUSATION_ID],
+		                           .traceparent = values[OPT_TRACEPARENT],
+		                           .tracestate = values[OPT_TRACESTATE]));
 	}
 	ibid_close(ibid);
 	arena_release(&arena);

@@ -121,7 +121,8 @@ const struct cli_command cli_commands[] = {
         .name = "submit",
         .run = cmd_submit,
         .takes = STORE | CONTRACTS | TENANT | OPERATION | KEY | SENDER | BIT(OPT_CORRELATION_ID) |
-                 BIT(OPT_CAUSATION_ID) | KEY_FILE | JSON,
+                 BIT(OPT_CAUSATION_ID) | BIT(OPT_TRACEPARENT) | BIT(OPT_TRACESTATE) | KEY_FILE |
+                 JSON,
         .needs = STORE | CONTRACTS | TENANT | OPERATION,
         .operands = "[FILE|-]",
         .operand_max = 1,

@@ -37,6 +37,9 @@
 	X(ID, "id", "ID", NULL, "id of the resource")                                                  \
 	X(CORRELATION_ID, "correlation-id", "ID", NULL, "kept with the audit entry and the events")    \
 	X(CAUSATION_ID, "causation-id", "ID", NULL, "likewise: what caused this command")              \
+	X(TRACEPARENT, "traceparent", "TRACE", NULL,                                                   \
+	  "likewise: W3C trace context, 00-<trace id>-<span id>-<flags>")                              \
+	X(TRACESTATE, "tracestate", "STATE", NULL, "with --traceparent: the vendors' part")            \
 	X(FORMAT, "format", "FORMAT", NULL, "text, markdown or json (text)")                           \
 	X(LIMIT, "limit", "N", NULL, "rows at most, 1 to 1000 (50)")                                   \
 	X(AFTER, "after", "ID", NULL, "only what is older than this one: the next page")               \

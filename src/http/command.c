@@ -7,6 +7,7 @@
 #include "contract/payload.h"
 #include "http/forward.h"
 #include "http/meters.h"
+#include "http/trace.h"
 #include "http/upstream.h"
 #include "ledger/result.h"
 
@@ -244,9 +245,6 @@ static void done(void *user, enum ibid_code code, struct ibid_result *result,
 
 struct ibid_command command_of(struct request *request)
 {
-	bool many;
-	request->correlation_id = request_header(request, "Correlation-Id", &many);
-	request->causation_id = request_header(request, "Causation-Id", &many);
 	return (struct ibid_command){
 	    .size = sizeof(struct ibid_command),
 	    .tenant = request->principal.tenant,
@@ -259,6 +257,8 @@ struct ibid_command command_of(struct request *request)
 	    .resource = request->route->contract ? resource_of(request) : NULL,
 	    .correlation_id = request->correlation_id,
 	    .causation_id = request->causation_id,
+	    .traceparent = request->trace ? request->trace->traceparent : NULL,
+	    .tracestate = request->trace ? request->trace->tracestate : NULL,
 	};
 }
 

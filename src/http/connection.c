@@ -8,6 +8,7 @@
 #include "http/access.h"
 #include "http/meters.h"
 #include "http/pass.h"
+#include "http/trace.h"
 #include "ledger/result.h"
 
 #include <assert.h>
@@ -188,6 +189,7 @@ static void log_request(const struct request *request, int64_t took_us,
                         enum MHD_RequestTerminationCode code)
 {
 	const struct ibid_result *result = request->answer.result;
+	const struct traceparent *span = request->trace ? &request->trace->span : NULL;
 	char hash[SHA256_TEXT_SIZE];
 	LOG(&request->server->log, IBID_LOG_INFO, "http.request", {"method", log_text(request->method)},
 	    {"route", log_text(request->route ? request->route->path : NULL)},
@@ -196,9 +198,12 @@ static void log_request(const struct request *request, int64_t took_us,
 	    {"decision", log_text(request->decision)},
 	    {"replayed", log_text(result ? result->replayed ? "yes" : "no" : NULL)},
 	    {"command_id", log_text(request->command_id)},
+	    {"attempt", result && result->attempts ? log_int(result->attempts) : log_text(NULL)},
 	    {"key_hash", log_text(hash_of(request->key, hash))},
 	    {"correlation_id", log_text(request->correlation_id)},
 	    {"causation_id", log_text(request->causation_id)},
+	    {"trace_id", log_text(span ? span->trace_id : NULL)},
+	    {"span_id", log_text(span ? span->parent_id : NULL)},
 	    {"resource_type", log_text(result ? or_null(result->resource_type) : NULL)},
 	    {"resource_id", log_text(result ? or_null(result->resource_id) : NULL)},
 	    {"reason", log_text(result ? or_null(result->reason) : NULL)},
@@ -366,6 +371,7 @@ static bool body_fits(struct request *request)
 static void read_head(struct request *request, const char *method, const char *version)
 {
 	request->method = arena_strdup(&request->arena, method);
+	trace_read(request);
 	if (!request->uri || !request->method)
 		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "out of memory");
 	else if (atomic_load(&request->server->stopping))
@@ -414,22 +420,20 @@ static void read_body(struct request *request, const char *bytes, size_t size)
 static enum MHD_Result send_answer(struct request *request)
 {
 	const struct answer *answer = &request->answer;
-	bool many;
 	bool passed = request->pass && !answer->body;
 	struct MHD_Response *response = passed ? pass_response(request)
 	                                       : MHD_create_response_from_buffer(
 	                                             answer->body ? answer->size : 0,
 	                                             (void *)(uintptr_t)answer->body,
 	                                             MHD_RESPMEM_PERSISTENT);
-	const char *correlation = request_header(request, "Correlation-Id", &many);
 	if (!response)
 		return MHD_NO;
 	if (answer->body && answer->type)
 		MHD_add_response_header(response, "Content-Type", answer->type);
-	if (!passed)
+	if (!passed) {
 		MHD_add_response_header(response, "Cache-Control", "no-store");
-	if (correlation && !passed)
-		MHD_add_response_header(response, "Correlation-Id", correlation);
+		trace_answer(request, response);
+	}
 	if (atomic_load(&request->server->stopping))
 		MHD_add_response_header(response, "Connection", "close");
 	for (size_t i = 0; i < answer->header_count; i++)

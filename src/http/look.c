@@ -45,6 +45,14 @@ static const char *awaited(const struct command_row *row)
 	return row->stale ? "recovery: its worker went silent" : "its worker";
 }
 
+static void add_origin(struct str *out, const struct command_row *row)
+{
+	add_text(out, "correlationId", row->correlation_id);
+	add_text(out, "causationId", row->causation_id);
+	add_text(out, "traceparent", row->traceparent);
+	add_text(out, "tracestate", row->tracestate);
+}
+
 static void add_command(struct str *out, const struct command_row *row, bool whole)
 {
 	obj_begin(out, NULL, '{');
@@ -66,6 +74,8 @@ static void add_command(struct str *out, const struct command_row *row, bool who
 	add_time(out, "finishedAt", row->finished_us);
 	add_time(out, "expiresAt", row->expires_us);
 	add_text(out, "awaits", awaited(row));
+	if (whole)
+		add_origin(out, row);
 	if (whole && row->body)
 		obj_raw(out, "result", row->body);
 	obj_end(out, '}');
@@ -100,10 +110,32 @@ static bool may_see(const struct request *request, const char *client)
 	return sees_all(request) || (client && strcmp(client, request->principal.client) == 0);
 }
 
-/* What is another tenant's, or not to be seen, is as if it were not there. */
-static void answer_command(struct request *request, enum ibid_code code,
-                           const struct command_row *row, const struct ibid_err *err)
+/* Of a command that is completed, the audit entry says where it came from. */
+static enum ibid_code read_origin(struct request *request, struct command_row *row,
+                                  struct ibid_err *err)
 {
+	struct store *store = store_of(request);
+	struct audit_row *audit = NULL;
+	size_t count = 0;
+	if (row->state != COMMAND_COMPLETED)
+		return IBID_OK;
+	enum ibid_code code = store->ops->list_audit(store, &request->arena, row->identity.tenant,
+	                                             &row->id, 1, &audit, &count, err);
+	if (code || !count)
+		return code;
+	row->correlation_id = audit->correlation_id;
+	row->causation_id = audit->causation_id;
+	row->traceparent = audit->traceparent;
+	row->tracestate = audit->tracestate;
+	return IBID_OK;
+}
+
+/* What is another tenant's, or not to be seen, is as if it were not there. */
+static void answer_command(struct request *request, enum ibid_code code, struct command_row *row,
+                           struct ibid_err *err)
+{
+	if (!code && may_see(request, row->client))
+		code = read_origin(request, row, err);
 	struct str out = STR_INIT(DOCUMENT_BYTES_MAX);
 	if (code == IBID_NOT_FOUND || (!code && !may_see(request, row->client))) {
 		answer_problem(&request->answer, &request->arena, PROBLEM_NOT_FOUND,

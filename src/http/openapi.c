@@ -32,7 +32,11 @@ enum { OPENAPI_BYTES_MAX = 64 << 20, TELLS_MAX = 64, DESCRIPTION_BYTES_MAX = 409
 	X(HEADER_AUTHENTICATE, "WWW-Authenticate", "{\"type\":\"string\"}", "How to say who asks")     \
 	X(HEADER_RATE, "RateLimit", "{\"type\":\"string\"}", "What is left of the token's rate")       \
 	X(HEADER_RATE_POLICY, "RateLimit-Policy", "{\"type\":\"string\"}", "The token's rate")         \
-	X(HEADER_CORRELATION, "Correlation-Id", "{\"type\":\"string\"}", "The request's own")
+	X(HEADER_CORRELATION, "Correlation-Id", "{\"type\":\"string\"}", "The request's own")          \
+	X(HEADER_CAUSATION, "Causation-Id", "{\"type\":\"string\"}", "The request's own")              \
+	X(HEADER_TRACERESPONSE, "traceresponse", "{\"type\":\"string\"}",                              \
+	  "There when the request had a valid traceparent: its trace, and the span that ibid made in " \
+	  "it")
 
 enum header {
 #define HEADER_ENUM(symbol, name, schema, meaning) symbol,
@@ -241,7 +245,8 @@ static void tell_rules(struct tells *tells, const struct contract *contract)
 
 static void add_answers(struct str *out, const struct route *route, const struct settings *settings)
 {
-	struct tells tells = {.headers = BIT(HEADER_CORRELATION)};
+	struct tells tells = {.headers = BIT(HEADER_CORRELATION) | BIT(HEADER_CAUSATION) |
+	                                 BIT(HEADER_TRACERESPONSE)};
 	const struct contract *contract = route->contract;
 	if (settings->rate && !route->open)
 		tells.headers |= BIT(HEADER_RATE) | BIT(HEADER_RATE_POLICY);
@@ -288,6 +293,9 @@ static void add_header_param(struct str *out, const char *name, bool required, c
 }
 
 static const char name_schema[] = "{\"type\":\"string\",\"maxLength\":128}";
+static const char traceparent_schema[] =
+    "{\"type\":\"string\",\"pattern\":\"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}\"}";
+static const char tracestate_schema[] = "{\"type\":\"string\",\"maxLength\":512}";
 
 static void add_command_headers(struct str *out, const struct contract *contract)
 {
@@ -300,8 +308,15 @@ static void add_command_headers(struct str *out, const struct contract *contract
 		    "same for each retry");
 	add_header_param(out, "Correlation-Id", false, name_schema,
 	                 "Kept with the audit entry and the events, and returned");
-	add_header_param(out, "Causation-Id", false, name_schema,
-	                 "What caused the command; kept with the audit entry and the events");
+	add_header_param(
+	    out, "Causation-Id", false, name_schema,
+	    "What caused the command; kept with the audit entry and the events, and returned");
+	add_header_param(
+	    out, "traceparent", false, traceparent_schema,
+	    "W3C trace context; kept, with a span of ibid's own as the parent, in the audit "
+	    "entry and the events. A malformed one is as if none was sent");
+	add_header_param(out, "tracestate", false, tracestate_schema,
+	                 "Kept with a valid traceparent; dropped when it is longer");
 	add_header_param(out, "Ibid-Actor", false, name_schema,
 	                 "The acting person or service; the client when left out");
 }
@@ -516,8 +531,10 @@ static void add_problem_schema(struct str *out)
 
 static void add_command_schema(struct str *out)
 {
-	static const char *const texts[] = {"actor", "awaits",    "client",     "code",        "detail",
-	                                    "key",   "operation", "resourceId", "resourceType"};
+	static const char *const texts[] = {"actor",     "awaits",        "causationId",  "client",
+	                                    "code",      "correlationId", "detail",       "key",
+	                                    "operation", "resourceId",    "resourceType", "traceparent",
+	                                    "tracestate"};
 	static const char *const times[] = {"createdAt", "expiresAt", "finishedAt"};
 	obj_begin(out, "Command", '{');
 	obj_text(out, "type", "object");

@@ -86,7 +86,11 @@ struct request {
 	int64_t submitted_us;
 
 	/* For the log; may be NULL. */
-	const char *decision, *command_id, *correlation_id, *causation_id;
+	const char *decision, *command_id;
+
+	/* What the headers say of where it comes from (trace.c); NULL: nothing. */
+	const char *correlation_id, *causation_id;
+	const struct request_trace *trace;
 };
 
 /* The value of a header, NULL when it is not there or there several times: `*ret_many`. */

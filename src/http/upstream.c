@@ -6,6 +6,7 @@
 #include "base/obj.h"
 #include "base/utf8.h"
 #include "http/access.h"
+#include "http/trace.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -223,6 +224,8 @@ static enum MHD_Result add_header(void *user, enum MHD_ValueKind kind, const cha
 	/* Ours, and not the service's business. */
 	if (strcasecmp(name, "Authorization") == 0 && value && access_is_token(value))
 		return MHD_YES;
+	if (strcasecmp(name, "traceparent") == 0 && request->trace)
+		return MHD_YES; /* its parent is our span */
 	/* What is kept is given to whoever asks again, whatever they can unpack. */
 	if (heading->keeps && (strcasecmp(name, "Accept-Encoding") == 0 ||
 	                       strncasecmp(name, "If-", 3) == 0 || strcasecmp(name, "Range") == 0))
@@ -267,6 +270,9 @@ struct curl_slist *upstream_headers(struct request *request, bool keeps)
 		add_line(&heading, "Accept:");
 	add_line(&heading, "Expect:");
 	add_line(&heading, "Via: 1.1 ibid");
+	if (request->trace)
+		add_line(&heading,
+		         arena_printf(&request->arena, "traceparent: %s", request->trace->traceparent));
 	add_forwarded(&heading);
 	if (!heading.failed)
 		return heading.list;

@@ -89,6 +89,8 @@ static enum ibid_code begin(struct ibid_adopted *adopted, struct begun *ret, str
 	    .resource = given(sub->sender.resource),
 	    .correlation_id = given(sub->correlation_id),
 	    .causation_id = given(sub->causation_id),
+	    .traceparent = sub->traceparent,
+	    .tracestate = sub->tracestate,
 	    .plan = plan,
 	    .user = adopted,
 	};

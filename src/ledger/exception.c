@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ledger/exception.h"
 
+#include "base/traceparent.h"
+
 #define HOUR_US (INT64_C(3600) * 1000000)
 
 /* What each trouble calls for. Times and severities are ours, the owner is the contract's. */
@@ -55,6 +57,13 @@ static const char *payload_ref(struct arena *arena, const struct sha256 *fingerp
 	return arena_printf(arena, "fingerprint:%s", text);
 }
 
+static const char *trace_id(struct arena *arena, const char *traceparent)
+{
+	struct traceparent read;
+	return traceparent && traceparent_read(traceparent, &read) ? arena_strdup(arena, read.trace_id)
+	                                                           : NULL;
+}
+
 enum ibid_code trouble_over(struct tx *tx, struct arena *arena, const struct command_row *row,
                             struct ibid_err *err)
 {
@@ -77,7 +86,7 @@ enum ibid_code trouble_over(struct tx *tx, struct arena *arena, const struct com
 
 struct exception_row trouble_exception(enum trouble trouble, struct arena *arena, struct env *env,
                                        const struct contract *contract,
-                                       const struct command_row *row, const char *correlation_id)
+                                       const struct command_row *row)
 {
 	return (struct exception_row){
 	    .tenant = row->identity.tenant,
@@ -96,7 +105,8 @@ struct exception_row trouble_exception(enum trouble trouble, struct arena *arena
 	    .owner = contract->owner,
 	    .retryable = troubles[trouble].retryable,
 	    .actions = troubles[trouble].actions,
-	    .correlation_id = correlation_id,
+	    .correlation_id = row->correlation_id,
+	    .trace_id = trace_id(arena, row->traceparent),
 	    .document_type = row->resource_type,
 	    .document_id = row->resource_id,
 	    .opened_us = row->finished_us,

@@ -19,7 +19,7 @@ const char *trouble_reason(enum trouble trouble);
 /* The item that opens together with `row`. Its id is new. */
 struct exception_row trouble_exception(enum trouble trouble, struct arena *arena, struct env *env,
                                        const struct contract *contract,
-                                       const struct command_row *row, const char *correlation_id);
+                                       const struct command_row *row);
 
 /* What nobody knew about the command of `row` is known by now, and the row says what: its item is
  * resolved with it (I1). */

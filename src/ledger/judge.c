@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* judge.c -- what a row that is there means for a command, and what its sender hears. */
+#include "base/traceparent.h"
 #include "ledger/duplicates.h"
 #include "ledger/submission.h"
 
@@ -10,12 +11,15 @@ void submission_log(const struct submission *sub, enum ibid_log_level level, con
 {
 	struct sha256 hash = sha256(sub->identity.key, strlen(sub->identity.key));
 	char hex[SHA256_TEXT_SIZE], id[UUID_TEXT_SIZE];
+	struct traceparent trace;
+	bool traced = sub->traceparent && traceparent_read(sub->traceparent, &trace);
 	sha256_write(&hash, hex);
 	uuid_write(sub->id, id);
 	LOG(&sub->ledger->log, level, event, {"tenant", log_text(sub->identity.tenant)},
 	    {"operation", log_text(sub->identity.operation)}, {"keyHash", log_text(hex)},
 	    {"commandId", log_text(id)}, {"correlationId", log_text(sub->correlation_id)},
-	    {"text", log_text(text)});
+	    {"causationId", log_text(sub->causation_id)},
+	    {"traceId", log_text(traced ? trace.trace_id : NULL)}, {"text", log_text(text)});
 }
 
 /* ---- Judging -------------------------------------------------------------------------------- */

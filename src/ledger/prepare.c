@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* prepare.c -- from what a caller sent to an identity and a fingerprint. Touches no store. */
 #include "base/canon.h"
+#include "base/traceparent.h"
 #include "ledger/submission.h"
 
 #include <string.h>
@@ -41,6 +42,29 @@ static enum ibid_code optional_name(struct submission *sub, const char *what, co
 	if (!code)
 		*ret = arena_strdup(&sub->arena, given);
 	return code;
+}
+
+static enum ibid_code read_trace(struct submission *sub, const struct ibid_command *command,
+                                 struct ibid_err *err)
+{
+	const char *parent = command->traceparent ? command->traceparent : "";
+	const char *state = command->tracestate ? command->tracestate : "";
+	struct traceparent traceparent;
+	char text[TRACEPARENT_SIZE];
+	if (!*parent)
+		return *state ? err_set(err, IBID_INVALID, "tracestate without a traceparent") : IBID_OK;
+	if (!traceparent_read(parent, &traceparent))
+		return err_set(err, IBID_INVALID,
+		               "traceparent is not one of W3C trace context: 00-<32 hex digits>-<16>-<2>, "
+		               "in lower case, neither id all zero");
+	if (!tracestate_fits(state))
+		return err_set(err, IBID_INVALID,
+		               "tracestate is longer than %d bytes or not printable ASCII",
+		               TRACESTATE_BYTES_MAX);
+	traceparent_write(&traceparent, text);
+	sub->traceparent = arena_strdup(&sub->arena, text);
+	sub->tracestate = *state ? arena_strdup(&sub->arena, state) : NULL;
+	return IBID_OK;
 }
 
 static enum ibid_code read_names(struct submission *sub, const struct ibid_command *command,
@@ -101,6 +125,8 @@ enum ibid_code submission_prepare(struct submission *sub, const struct ibid_comm
 		    err, IBID_MISUSE,
 		    "operation %s has `handler: callback` and no callback: call ibid_handle first", name);
 	enum ibid_code code = read_names(sub, &command, err);
+	if (!code)
+		code = read_trace(sub, &command, err);
 	if (!code)
 		code = read_payload(sub, &command, err);
 	if (code)

@@ -59,6 +59,10 @@ static void hold_row(struct submission *sub, const struct command_row *row)
 	                              .client = row->client ? row->client : "",
 	                              .actor = row->actor ? row->actor : "",
 	                              .resource = ""};
+	sub->correlation_id = row->correlation_id ? row->correlation_id : "";
+	sub->causation_id = row->causation_id ? row->causation_id : "";
+	sub->traceparent = row->traceparent;
+	sub->tracestate = row->tracestate;
 	sub->canonical = "";
 	sub->fingerprint = row->fingerprint;
 	sub->id = row->id;

@@ -179,6 +179,7 @@ void result_of_row(struct ibid_result *result, const struct command_row *row)
 {
 	uuid_write(row->id, result->command_id);
 	result->contract_version = row->contract_version;
+	result->attempts = row->attempts;
 	result->resource_type = keep(result, row->resource_type);
 	result->resource_id = keep(result, row->resource_id);
 	result->reason = keep(result, row->reason);

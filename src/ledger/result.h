@@ -18,6 +18,7 @@ struct ibid_result {
 	const char *resource_type, *resource_id, *reason, *text;
 	const char *location; /* where what was made is found, by the contract; "": not told */
 	int contract_version; /* of the row that it tells of; 0: of none */
+	int attempts;         /* runs of that row that left a trace; 0: of none */
 	int64_t age_us, retry_after_us;
 };
 

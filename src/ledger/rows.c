@@ -32,6 +32,10 @@ struct command_row submission_row(struct submission *sub, const struct command_r
 	    .finished_us = sub->now_us,
 	    .expires_us = sub->now_us + sub->contract->key.retain_us,
 	    .lease_token = previous ? previous->lease_token : 0,
+	    .correlation_id = *sub->correlation_id ? sub->correlation_id : NULL,
+	    .causation_id = *sub->causation_id ? sub->causation_id : NULL,
+	    .traceparent = sub->traceparent,
+	    .tracestate = sub->tracestate,
 	};
 }
 
@@ -42,7 +46,8 @@ static void complete_row(struct command_row *row, const struct contract *contrac
 	enum answer_store store = contract->answer;
 	row->state = COMMAND_COMPLETED;
 	row->linked = linked;
-	row->audit_id = row->id; /* one accepted intent, one entry */
+	row->audit_id = row->id; /* one accepted intent, one entry, which says where it came from: */
+	row->correlation_id = row->causation_id = row->traceparent = row->tracestate = NULL;
 	if (store != ANSWER_NONE)
 		row->status = outcome->status;
 	if (store == ANSWER_FULL || store == ANSWER_REFERENCE) {
@@ -71,6 +76,8 @@ static struct audit_row audit_of(const struct submission *sub, const struct comm
 	    .resource_id = outcome->resource_id,
 	    .correlation_id = *sub->correlation_id ? sub->correlation_id : NULL,
 	    .causation_id = *sub->causation_id ? sub->causation_id : NULL,
+	    .traceparent = sub->traceparent,
+	    .tracestate = sub->tracestate,
 	    .fingerprint = sub->fingerprint,
 	    .at_us = sub->now_us,
 	};

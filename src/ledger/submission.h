@@ -44,8 +44,9 @@ struct submission {
 	struct arena attempt; /* emptied before each attempt */
 	struct sender sender;
 	struct identity identity;
-	const char *correlation_id, *causation_id;
-	struct json *payload; /* NULL: not known any more (recovery) */
+	const char *correlation_id, *causation_id; /* "": none */
+	const char *traceparent, *tracestate;      /* NULL: none */
+	struct json *payload;                      /* NULL: not known any more (recovery) */
 	const char *canonical;
 	struct sha256 fingerprint;
 	struct uuid id;        /* of a new command; a row that is run again keeps its own, unless: */

@@ -57,6 +57,8 @@ static void work_init(struct ibid_work *work, struct submission *sub, struct tx 
 	    .now_us = sub->now_us,
 	    .correlation_id = *sub->correlation_id ? sub->correlation_id : NULL,
 	    .causation_id = *sub->causation_id ? sub->causation_id : NULL,
+	    .traceparent = sub->traceparent,
+	    .tracestate = sub->tracestate,
 	};
 	uuid_write(id, work->command_id);
 	instant_write(sub->now_us, work->now);
@@ -229,9 +231,8 @@ static enum ibid_code commit(struct submission *sub, struct tx **tx, const struc
 static enum ibid_code open_exception(struct submission *sub, struct tx *tx, enum trouble trouble,
                                      const struct command_row *row, struct ibid_err *err)
 {
-	struct exception_row item = trouble_exception(
-	    trouble, &sub->attempt, sub->ledger->env, sub->contract, row,
-	    *sub->correlation_id ? sub->correlation_id : NULL);
+	struct exception_row item = trouble_exception(trouble, &sub->attempt, sub->ledger->env,
+	                                              sub->contract, row);
 	if (sub->attempt.failed)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	return tx->store->ops->put_exception(tx, &item, err);
@@ -615,6 +616,8 @@ static struct work_context context_of(const struct submission *sub)
 	    .tenant = sub->identity.tenant,
 	    .correlation_id = *sub->correlation_id ? sub->correlation_id : NULL,
 	    .causation_id = *sub->causation_id ? sub->causation_id : NULL,
+	    .traceparent = sub->traceparent,
+	    .tracestate = sub->tracestate,
 	    .emits = sub->contract->emits.items,
 	    .emit_count = sub->contract->emits.count,
 	    .now_us = sub->now_us,

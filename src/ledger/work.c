@@ -194,6 +194,8 @@ static enum ibid_code note_event(struct ibid_work *work, const struct ibid_event
 	    .ordinal = (int)work->event_count,
 	    .correlation_id = work->correlation_id,
 	    .causation_id = work->causation_id,
+	    .traceparent = work->traceparent,
+	    .tracestate = work->tracestate,
 	    .at_us = work->now_us,
 	};
 	return work->arena->failed ? work_fail(work, IBID_NOMEM, "out of memory") : IBID_OK;

@@ -25,7 +25,7 @@ struct ibid_work {
 	struct uuid id;
 	char command_id[UUID_TEXT_SIZE], now[40];
 	int64_t now_us;
-	const char *correlation_id, *causation_id;
+	const char *correlation_id, *causation_id, *traceparent, *tracestate; /* NULL: none */
 	void *connection;
 
 	/* What the handler said. */

@@ -68,6 +68,9 @@ struct command_row {
 	int64_t lease_us;       /* in: IN_PROGRESS: from now, by the store's clock; 0: no end */
 	int64_t lease_until_us; /* out: 0: no end: locked, not free */
 	bool stale;             /* out: IN_PROGRESS, and its lease has ended by the store's clock */
+
+	/* Where it came from, while it has no audit entry that says so; NULL: none. */
+	const char *correlation_id, *causation_id, *traceparent, *tracestate;
 };
 
 /* Has its key outlived its retention? What has no outcome yet never expires. */
@@ -80,7 +83,7 @@ struct audit_row {
 	const char *tenant, *operation, *fact, *outcome; /* outcome: "executed" or "linked" */
 	int contract_version;
 	const char *client, *actor, *resource_type, *resource_id; /* NULL: none */
-	const char *correlation_id, *causation_id;
+	const char *correlation_id, *causation_id, *traceparent, *tracestate;
 	struct sha256 fingerprint;
 	int64_t at_us;
 };
@@ -95,7 +98,7 @@ struct event_row {
 	int64_t version; /* in: 0 asks for the next one; out: the version it got */
 	const char *key; /* NULL in: "<command id>:<ordinal>"; given by the caller: unique per tenant */
 	int ordinal;     /* within the command, from 1 */
-	const char *correlation_id, *causation_id;
+	const char *correlation_id, *causation_id, *traceparent, *tracestate;
 	int64_t at_us;
 };
 
@@ -162,7 +165,7 @@ struct exception_row {
 	const char *owner;   /* team: never NULL */
 	bool retryable;      /* sending it again is safe and may help */
 	const char *actions; /* what may be done, names joined by commas; "": nothing */
-	const char *correlation_id;
+	const char *correlation_id, *trace_id;
 	const char *document_type, *document_id; /* the related document; NULL: none */
 	int64_t opened_us, due_us;               /* due 0: no limit */
 	int64_t resolved_us;                     /* 0: open; then all of these are NULL: */
@@ -382,8 +385,9 @@ struct outcome {
 /* What a script's emit needs to know about the command it runs for. */
 struct work_context {
 	struct uuid command_id;
-	const char *tenant, *correlation_id, *causation_id; /* ids: NULL: none */
-	const char *const *emits;                           /* event types that the contract declares */
+	const char *tenant;
+	const char *correlation_id, *causation_id, *traceparent, *tracestate; /* NULL: none */
+	const char *const *emits; /* event types that the contract declares */
 	size_t emit_count;
 	int64_t now_us;
 	bool holds_lease; /* the caller wants to finish, or take over, a command IN_PROGRESS */
@@ -477,7 +481,8 @@ struct beginning {
 	struct identity identity;
 	const char *payload; /* canonical */
 	int contract_version;
-	const char *client, *actor, *resource, *correlation_id, *causation_id; /* NULL: none */
+	const char *client, *actor, *resource; /* NULL: none; likewise: */
+	const char *correlation_id, *causation_id, *traceparent, *tracestate;
 	plan_fn *plan; /* asked once, where the engine does not decide by itself */
 	void *user;
 };

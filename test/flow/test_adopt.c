@@ -100,6 +100,8 @@ static void own_effect(struct own *own, const char *tenant, const char *key, con
 
 /* ---- Words ---------------------------------------------------------------------------------- */
 
+#define TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
 struct tried {
 	enum ibid_code code;
 	struct ibid_adopted *adopted;
@@ -114,7 +116,8 @@ static struct tried try_adopt_as(struct ibid *on, struct own *own, const char *t
 	const struct ibid_command *command = IBID_COMMAND(.tenant = tenant, .client = "c", .actor = "a",
 	                                                  .operation = operation, .key = key,
 	                                                  .payload = with, .correlation_id = "corr",
-	                                                  .causation_id = "cause");
+	                                                  .causation_id = "cause", .traceparent = TRACE,
+	                                                  .tracestate = "a=1");
 	tried.code = own->db ? ibid_adopt_sqlite(on, own->db, command, &tried.adopted, &tried.result,
 	                                         &tried.err)
 	                     : ibid_adopt_postgres(on, own->conn, command, &tried.adopted,
@@ -293,7 +296,8 @@ static struct ibid_result *submit(struct ibid *on, const char *tenant, const cha
 	if (ibid_submit(on,
 	                IBID_COMMAND(.tenant = tenant, .client = "c", .actor = "a",
 	                             .operation = operation, .key = key, .payload = with,
-	                             .correlation_id = "corr", .causation_id = "cause"),
+	                             .correlation_id = "corr", .causation_id = "cause",
+	                             .traceparent = TRACE, .tracestate = "a=1"),
 	                &result, &err))
 		fail_msg("submit %s %s: %s", operation, key ? key : "-", err.text);
 	return result;
@@ -359,10 +363,12 @@ static void everything_is_in_the_callers_commit(void **state) /* B02 B03 I1 */
 	                                  "a.tenant = c.tenant and a.id = c.audit_id join effect e on "
 	                                  "e.command_id = cast(c.id as text) where c.state = "
 	                                  "'COMPLETED' and a.resource_id = 'o-1' and "
-	                                  "a.correlation_id = 'corr'"),
+	                                  "a.correlation_id = 'corr' and a.traceparent = '" TRACE
+	                                  "' and a.tracestate = 'a=1' and c.traceparent is null"),
 	                 1);
 	assert_int_equal(bed_number(&bed, "select max(version) from ibid.event where aggregateid = "
-	                                  "'o-1' and correlation_id = 'corr'"),
+	                                  "'o-1' and correlation_id = 'corr' and traceparent = '" TRACE
+	                                  "' and tracestate = 'a=1'"),
 	                 2);
 	own_begin(&own);
 	expect_adopt(&own, "order", "k-1", "{\"amount\": 1.25e1}", "replayed executed 201");
@@ -583,10 +589,14 @@ static void assert_tenants_have_the_same_rows(void)
 	    "a.scheme, a.contract_version, a.linked, a.status, a.attempts, a.audit_id is null, "
 	    "a.lease_token is null, coalesce(a.resource_type, '-'), coalesce(a.resource_id, '-'), "
 	    "coalesce(a.reason, '-'), coalesce(a.text, '-'), coalesce(a.client, '-'), "
-	    "coalesce(a.actor, '-'), a.%s > a.%s, a.%s < a.%s) <> (b.state, b.scheme, "
+	    "coalesce(a.actor, '-'), coalesce(a.correlation_id, '-'), "
+	    "coalesce(a.causation_id, '-'), coalesce(a.traceparent, '-'), coalesce(a.tracestate, '-'), "
+	    "a.%s > a.%s, a.%s < a.%s) <> (b.state, b.scheme, "
 	    "b.contract_version, b.linked, b.status, b.attempts, b.audit_id is null, b.lease_token is "
 	    "null, coalesce(b.resource_type, '-'), coalesce(b.resource_id, '-'), coalesce(b.reason, "
-	    "'-'), coalesce(b.text, '-'), coalesce(b.client, '-'), coalesce(b.actor, '-'), b.%s > "
+	    "'-'), coalesce(b.text, '-'), coalesce(b.client, '-'), coalesce(b.actor, '-'), "
+	    "coalesce(b.correlation_id, '-'), coalesce(b.causation_id, '-'), coalesce(b.traceparent, "
+	    "'-'), coalesce(b.tracestate, '-'), b.%s > "
 	    "b.%s, "
 	    "b.%s < b.%s)",
 	    expires, created, finished, created, expires, created, finished, created);
@@ -594,9 +604,11 @@ static void assert_tenants_have_the_same_rows(void)
 	static const char *const like[] = {
 	    "effect",
 	    "ibid.event where type = 'Ordered' and payload = '{\"n\":1}' and ordinal = 1 and "
-	    "version = 1 and correlation_id = 'corr' and causation_id = 'cause' and tenant",
+	    "version = 1 and correlation_id = 'corr' and causation_id = 'cause' and traceparent = "
+	    "'" TRACE "' and tracestate = 'a=1' and tenant",
 	    "ibid.audit where client = 'c' and actor = 'a' and outcome = 'executed' and fact <> '' and "
-	    "resource_type = 'order' and resource_id = 'o-1' and correlation_id = 'corr' and tenant",
+	    "resource_type = 'order' and resource_id = 'o-1' and correlation_id = 'corr' and "
+	    "traceparent = '" TRACE "' and tracestate = 'a=1' and tenant",
 	    "ibid.answer where body = '{\"ordered\":true}' and tenant",
 	};
 	for (size_t i = 0; i < sizeof like / sizeof *like; i++) {

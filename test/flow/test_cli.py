@@ -28,6 +28,7 @@ BIN = os.path.abspath(os.environ.get("IBID_BIN") or os.path.join(ROOT, "build", 
 PG = os.environ.get("IBID_TEST_PG")
 REQUIRE_PG = os.environ.get("IBID_TEST_REQUIRE_PG") == "1"
 EXAMPLE = os.path.join(ROOT, "examples", "payments")
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 PAYMENT = '{"from":"A","to":"B","amount":12.50,"currency":"EUR"}'
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
@@ -868,6 +869,11 @@ class StoreCases:
                 line = [part for part in self.command() if option != "tenant" or part not in ("--tenant", "acme")]
                 self.refused(*line, "--%s=%s" % (option, bad), stdin=PAYMENT, says=option)
         self.refused(*self.command(), "--correlation-id", "a\x01", stdin=PAYMENT, says="correlation")
+        for bad in ("x", TRACE.upper(), TRACE[:-1], TRACE + "0", TRACE.replace("0af7651916cd43dd8448eb211c80319c", "0" * 32)):
+            self.refused(*self.command(), "--traceparent", bad, stdin=PAYMENT, says="traceparent is not one of W3C")
+        self.refused(*self.command(), "--tracestate", "a=1", stdin=PAYMENT, says="tracestate without a traceparent")
+        for bad in ("x" * 513, "a=\n", "ä=1"):
+            self.refused(*self.command(), "--traceparent", TRACE, "--tracestate", bad, stdin=PAYMENT, says="tracestate is longer")
         self.refused(*self.command("nothing"), stdin=PAYMENT, says='no contract for operation "nothing"')
         self.refused(*self.command("callback-payment"), stdin=PAYMENT, says="callback")
         for payload in ("", "{", '{"a":1,"a":2}', b"\xff", b'{"from":"\x00"}', "[" * 70 + "]" * 70):
@@ -887,8 +893,12 @@ class StoreCases:
         user = subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
         self.assertEqual([("cli", user, "c-1", "c-2")],
                          self.query("select client, actor, correlation_id, causation_id from ibid.audit"))
+        self.submit(PAYMENT, "--client", "traced", "--traceparent", TRACE, "--tracestate", "a=1")
+        self.assertEqual([(TRACE, "a=1")], self.query("select traceparent, tracestate from ibid.audit where client = 'traced'"))
+        text = self.show(*self.query("select cast(command_id as text) from ibid.audit where client = 'traced'")[0]).out
+        self.assertEqual(3, text.count(TRACE))  # the command's, its event's, its audit entry's
         self.submit(PAYMENT, "--client", "web", "--actor", user)
-        self.assertEqual(2, self.count("payment"))  # the contract's scope is the client
+        self.assertEqual(3, self.count("payment"))  # the contract's scope is the client
 
     def test_an_answer_that_nobody_could_read_is_read_by_sending_it_again(self):  # I10
         self.init()

@@ -120,6 +120,7 @@ struct caller {
 	struct stage *stage;
 	const char *tenant, *operation;
 	char key[48], payload[160];
+	const char *traceparent, *tracestate; /* NULL: none */
 	char said[64], reason[64];
 	enum ibid_code code;
 	struct ibid_err err;
@@ -130,11 +131,12 @@ static void *call(void *user)
 {
 	struct caller *caller = user;
 	struct ibid_result *result = NULL;
-	caller->code = ibid_submit(caller->stage->ibid,
-	                           IBID_COMMAND(.tenant = caller->tenant, .client = "c",
-	                                        .operation = caller->operation, .key = caller->key,
-	                                        .payload = caller->payload),
-	                           &result, &caller->err);
+	caller->code = ibid_submit(
+	    caller->stage->ibid,
+	    IBID_COMMAND(.tenant = caller->tenant, .client = "c", .operation = caller->operation,
+	                 .key = caller->key, .payload = caller->payload,
+	                 .traceparent = caller->traceparent, .tracestate = caller->tracestate),
+	    &result, &caller->err);
 	if (caller->code)
 		return NULL;
 	snprintf(caller->said, sizeof caller->said, "%s", bed_say(result));
@@ -416,6 +418,84 @@ static void what_a_member_sets_does_not_reach_its_neighbours(void **state)
 }
 
 /* A script that ends the transaction, or tries to, by the only ways that its engine leaves open. */
+/* What is kept of a command's trace, in its audit entry and its event; "" for none. */
+static bool has_trace(const char *key, const char *traceparent, const char *tracestate)
+{
+	return bed_number(
+	           &bed,
+	           "select count(*) from ibid.command c join ibid.audit a on a.tenant = "
+	           "c.tenant and a.id = c.id join ibid.event e on e.tenant = c.tenant and "
+	           "e.command_id = c.id where c.key = '%s' and c.traceparent is null and "
+	           "coalesce(a.traceparent, '') = '%s' and coalesce(a.tracestate, '') = '%s' and "
+	           "coalesce(e.traceparent, '') = '%s' and coalesce(e.tracestate, '') = '%s'",
+	           key, traceparent, tracestate, traceparent, tracestate) == 1;
+}
+
+static void a_trace_does_not_reach_the_neighbours(void **state) /* K02 */
+{
+	(void)state;
+	static const char one[] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+	static const char two[] = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";
+	struct stage stage = {0};
+	stage_open(&stage);
+	struct caller callers[] = {
+	    adds(&stage, "first", 1, 1),     adds(&stage, "plain-1", 1, 1),
+	    adds(&stage, "one", 2, 1),       adds(&stage, "plain-2", 1, 1),
+	    adds(&stage, "two", 2, 1),       adds(&stage, "one-again", 2, 1),
+	    adds(&stage, "failing", 1, 999), adds(&stage, "plain-3", 1, 1),
+	};
+	enum { COUNT = sizeof callers / sizeof *callers };
+	callers[0].traceparent = callers[4].traceparent = two;
+	callers[2].traceparent = callers[5].traceparent = callers[6].traceparent = one;
+	callers[2].tracestate = callers[6].tracestate = "a=\"1\\,b=2";
+	play(&stage, callers, COUNT);
+	assert_true(stage.groups >= 1);
+	for (size_t i = 0; i < COUNT; i++)
+		expect(&callers[i], i == 6 ? "failed 500" : "executed 201", i == 6 ? "HANDLER_FAILED" : "");
+	assert_true(has_trace("first", two, ""));
+	assert_true(has_trace("one", one, "a=\"1\\,b=2"));
+	assert_true(has_trace("two", two, ""));
+	assert_true(has_trace("one-again", one, ""));
+	assert_true(has_trace("plain-1", "", ""));
+	assert_true(has_trace("plain-2", "", ""));
+	assert_true(has_trace("plain-3", "", ""));
+	assert_int_equal(bed_number(&bed,
+	                            "select count(*) from ibid.command where key = 'failing' and "
+	                            "traceparent = '%s' and tracestate = 'a=\"1\\,b=2'",
+	                            one),
+	                 1);
+	ibid_close(stage.ibid);
+}
+
+/* On one connection, one after the other, by the short way where there is one. */
+static void a_trace_ends_with_its_command(void **state) /* K02 */
+{
+	(void)state;
+	static const char one[] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+	static const char *const operations[] = {"add", "add-cold"};
+	struct stage stage = {0};
+	stage_open(&stage);
+	for (size_t i = 0; i < 2; i++) {
+		for (int traced = 1; traced >= 0; traced--) {
+			char key[32];
+			snprintf(key, sizeof key, "%s-%d", operations[i], traced);
+			struct caller caller = adds(&stage, key, 1, 1);
+			caller.operation = operations[i];
+			caller.traceparent = traced ? one : NULL;
+			caller.tracestate = traced ? "a=1" : "";
+			call(&caller);
+			expect(&caller, "executed 201", "");
+			assert_true(has_trace(key, traced ? one : "", traced ? "a=1" : ""));
+			caller.traceparent = caller.tracestate = NULL; /* a retry changes nothing */
+			call(&caller);
+			expect(&caller, "replayed executed 201", "");
+			assert_true(has_trace(key, traced ? one : "", traced ? "a=1" : ""));
+		}
+	}
+	assert_int_equal(stage.groups, 0);
+	ibid_close(stage.ibid);
+}
+
 static void a_member_that_ends_the_transaction_is_the_only_one_to_fail(void **state)
 {
 	(void)state;
@@ -791,6 +871,8 @@ int main(int argc, char **argv)
 	    TEST(neighbours_do_not_touch_each_other),
 	    TEST(what_a_member_leaves_for_the_commit_is_not_healed_by_a_neighbour),
 	    TEST(what_a_member_sets_does_not_reach_its_neighbours),
+	    TEST(a_trace_does_not_reach_the_neighbours),
+	    TEST(a_trace_ends_with_its_command),
 	    TEST(a_member_that_ends_the_transaction_is_the_only_one_to_fail),
 	    TEST(a_member_that_leaves_a_command_of_its_own_open_is_the_only_one_to_fail),
 	    TEST(a_lost_commit_of_a_group_is_answered_for_each),

@@ -887,10 +887,12 @@ an_unknown_command_has_one_open_exception_with_owner_and_reason(void **state) /*
 	struct ibid_err err = {0};
 	ended_times = 1;
 	assert_int_equal(
-	    ibid_submit(ending,
-	                IBID_COMMAND(.tenant = "t", .client = "shop", .actor = "a", .operation = "call",
-	                             .key = "k-1", .payload = "{}", .correlation_id = "corr-9"),
-	                &result, &err),
+	    ibid_submit(
+	        ending,
+	        IBID_COMMAND(.tenant = "t", .client = "shop", .actor = "a", .operation = "call",
+	                     .key = "k-1", .payload = "{}", .correlation_id = "corr-9",
+	                     .traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+	        &result, &err),
 	    IBID_OK);
 	assert_string_equal(bed_say(result), "unknown 500");
 	assert_int_equal(
@@ -903,6 +905,7 @@ an_unknown_command_has_one_open_exception_with_owner_and_reason(void **state) /*
 	               "e.owner = 'tests' and e.reason = 'HANDLER_ENDED_TRANSACTION' and "
 	               "e.detail = 'call: the handler ended the transaction' and not "
 	               "cast(e.retryable as boolean) and e.correlation_id = 'corr-9' and "
+	               "e.trace_id = '0af7651916cd43dd8448eb211c80319c' and "
 	               "e.suggestion <> '' and e.actions <> '' and e.payload_ref like "
 	               "'fingerprint:________________________________________________________________'",
 	               ibid_result_command_id(result)),

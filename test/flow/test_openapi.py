@@ -75,6 +75,9 @@ fields:
   /lines/0/sku: { type: text, as: sku }
 handler: { sql: note.$store.sql }
 """
+# What is said back with every answer.
+ORIGIN = {"Correlation-Id": "c-1", "Causation-Id": "c-0",
+          "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "vendor=1"}
 FINE = {"amount": 1, "from": {"first name": "Ada"}}
 
 
@@ -182,6 +185,7 @@ class OpenApi:
         asked = {(one["in"], one["name"]): one.get("required", False) for one in note["parameters"]}
         self.assertEqual(asked, {("path", "topic"): True, ("header", "Idempotency-Key"): True,
                                  ("header", "Correlation-Id"): False, ("header", "Causation-Id"): False,
+                                 ("header", "traceparent"): False, ("header", "tracestate"): False,
                                  ("header", "Ibid-Actor"): False})
         schema = note["requestBody"]["content"]["application/json"]["schema"]
         self.assertEqual(schema, {"type": "object", "properties": {
@@ -305,7 +309,7 @@ class OpenApi:
                                    if (status, name) in unreachable or (status, None) in unreachable}, "see `unreachable`")
 
     def ask(self, key, body, path, operation="note", server=None, **more):
-        headers = dict({"Content-Type": "application/json", "Correlation-Id": "c-1"}, **more)
+        headers = {**ORIGIN, "Content-Type": "application/json", **more}
         if key:
             headers["Idempotency-Key"] = key
         return (server or self.server).ask("POST", path, body if isinstance(body, (str, bytes)) else json.dumps(body),
@@ -405,9 +409,9 @@ class OpenApi:
         self.assertIn("text/plain", document["paths"]["/metrics"]["get"]["responses"]["200"]["content"])
         self.assertTrue(self.server.get("/metrics").headers["Content-Type"].startswith("text/plain;"))
         for path, asked in shown.items():
-            answers = [self.server.ask("GET", one, headers={"Correlation-Id": "c"}) for one in asked]
+            answers = [self.server.ask("GET", one, headers=ORIGIN) for one in asked]
             if not path.count("."):
-                answers.append(closed.ask("GET", asked[0], headers={"Correlation-Id": "c"}))
+                answers.append(closed.ask("GET", asked[0], headers=ORIGIN))
             unreachable = {("503", None): "while it stops, or the store is away", ("429", None): "of a token: test_access", ("403", None): "likewise",
                            ("500", None): "a defect", ("200", "Retry-After"): "only where a worker has it: staged"}
             if "{" not in path and path != "/v1/commands":

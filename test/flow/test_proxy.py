@@ -267,6 +267,19 @@ class Proxy:
         for name in ("Accept-Encoding", "Keep-Alive", "TE", "X-HTTP-Method-Override", "Expect", "Authorization"):
             self.assertIsNone(headers[name], name)
 
+    def test_the_service_is_a_child_of_our_span(self):  # K02
+        server = self.proxy("upstream.other=all")
+        trace = "0af7651916cd43dd8448eb211c80319c"
+        for path in ("/orders", "/pages"):
+            answer = self.order(server, "k-1", {}, path, traceparent="00-%s-b7ad6b7169203331-01" % trace, tracestate="a=1")
+            self.assertEqual(answer.status, 201, answer)
+            headers = self.service.seen[-1][2]
+            self.assertRegex(headers["traceparent"], "^00-%s-[0-9a-f]{16}-01$" % trace)
+            self.assertNotIn("b7ad6b7169203331", headers["traceparent"])
+            self.assertEqual((len(headers.get_all("traceparent")), headers["tracestate"]), (1, "a=1"))
+            if path == "/orders":
+                self.assertEqual(answer.headers["traceresponse"], headers["traceparent"])
+
     def test_another_body_path_or_query_under_the_same_key_is_a_conflict(self):  # B04
         self.contract("amend-order", "PUT /orders/{order}", fields="  /order: { type: text, required: true }")
         server = self.proxy()

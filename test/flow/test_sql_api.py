@@ -19,6 +19,7 @@ ROOT = os.environ.get("IBID_SOURCE_DIR") or os.path.dirname(
 BIN = os.path.abspath(os.environ.get("IBID_BIN") or os.path.join(ROOT, "build", "ibid"))
 PG = os.environ.get("IBID_TEST_PG")
 EXAMPLE = os.path.join(ROOT, "examples", "payments")
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 PAYMENT = '{"from":"A","to":"B","amount":12.50,"currency":"EUR"}'
 OTHER = '{"from":"A","to":"B","amount":12.51,"currency":"EUR"}'
 NODE_PG = "pg@8.13.1"
@@ -346,12 +347,65 @@ class SqlApi(unittest.TestCase):
         self.assertIn("/a~1b is not a declared field", strict["message"])
         self.assertEqual(self.counts()[3], len(good))
 
+    def test_a_trace_is_kept_with_its_own_command(self):  # K02
+        """Several commands are open at once in one transaction; each has a trace of its own, or none."""
+        others = ("00" + TRACE[2:-2] + "00", "a=\"1\",b=2"), (None, None), ("", None), (TRACE, None)
+        begun = [self.begin(self.app, "k-%d" % n, traceparent=parent, tracestate=state, correlation_id="c-%d" % n)
+                 for n, (parent, state) in enumerate(others)]
+        for one in begun + begun[::-1]:
+            self.ask(self.app, "select ibid.emit('payment', %s, 'PaymentCreated', '{}'::text, command_id => %s)", one["id"], one["id"])
+        for one in begun:
+            self.ask(self.app, "select ibid.command_complete(%s, 201)", one["id"])
+        self.app.commit()
+        for one, (parent, state) in zip(begun, others):
+            for table in ("audit", "event"):
+                self.assertEqual(set(self.ask(self.root, "select traceparent, tracestate from ibid.%s where command_id = %%s" % table,
+                                              one["id"])), {(parent or None, state)})
+        future = self.begin(self.app, "k-future", traceparent="cc" + TRACE[2:-2] + "03-more", tracestate="a=1", correlation_id="c")
+        self.ask(self.app, "select ibid.command_reject(%s, 'NO')", future["id"])
+        self.app.commit()
+        kept = "select correlation_id, traceparent, tracestate from ibid.command where key = 'k-future'"
+        self.assertEqual(self.ask(self.root, kept), [("c", TRACE, "a=1")])
+        self.ask(self.root, "update ibid.command set state = 'FAILED' where key = 'k-future'")
+        again = self.begin(self.app, "k-future")
+        self.assertEqual((again["decision"], again["id"]), ("execute", future["id"]))
+        self.ask(self.app, "select ibid.command_complete(%s, 201)", again["id"])
+        self.app.commit()
+        self.assertEqual(self.ask(self.root, kept), [(None, None, None)])
+        retried = self.begin(self.app, "k-0", traceparent=TRACE)
+        self.assertEqual(retried["decision"], "replay")
+        self.app.commit()
+        self.assertEqual(self.ask(self.root, "select traceparent from ibid.audit where command_id = %s", begun[0]["id"]),
+                         [(others[0][0],)])
+
+    def test_both_readers_of_a_trace_agree(self):  # K02
+        """What SQL refuses the library refuses, and both keep the same text."""
+        for n, parent in enumerate((TRACE, TRACE[:-2] + "ff", "cc" + TRACE[2:-2] + "ff", "cc" + TRACE[2:] + "-", "0" + TRACE, "cc" + TRACE[2:] + "0",
+                                    "ff" + TRACE[2:], TRACE + "-", TRACE.replace("-", "_"), TRACE[:53] + "0g", "é" + TRACE[1:])):
+            done = run_ibid("submit", "--store", self.url, "--contracts", self.directory.name, "--tenant", "acme", "--operation",
+                            "create-payment", "--key", "k-%d" % n, "--client", "web", "--actor", "u7", "--traceparent", parent, stdin=PAYMENT)
+            kept = self.ask(self.root, "select a.traceparent from ibid.audit a join ibid.command c on c.id = a.id where c.key = %s", "k-%d" % n)
+            try:
+                seen = self.one(self.root, "select ibid.check_trace(%s, null)", parent)
+            except psycopg2.Error as error:
+                self.assertEqual((error.pgcode, kept), ("IB010", []), parent)
+                self.assertIn("traceparent", done.stderr)
+                self.root.rollback()
+            else:
+                self.assertEqual(kept, [(seen,)], done.stderr)
+
     def test_bad_input_is_a_clear_error_and_leaves_nothing(self):
         for arguments, text in (
                 (dict(key=""), "key"), (dict(key="a\nb"), "key"), (dict(key=None), "key"),
                 (dict(key="x" * 256), "key"), (dict(payload="{"), ""), (dict(payload='{"a":1,"a":2}'), "a"),
                 (dict(payload=None), ""), (dict(operation="nothing"), "no contract"),
                 (dict(correlation_id="x" * 129), "correlation id"), (dict(causation_id="a\nb"), "causation id"),
+                *((dict(traceparent=bad), "traceparent") for bad in (
+                    "x", TRACE.upper(), TRACE[:-1], TRACE + "0", TRACE + "-00", "ff" + TRACE[2:], TRACE[:3] + "0" * 32 + TRACE[35:],
+                    TRACE[:36] + "0" * 16 + TRACE[52:], "cc" + TRACE[2:] + ".x", TRACE + "\n")),
+                (dict(tracestate="a=1"), "tracestate"), (dict(traceparent="", tracestate="a=1"), "tracestate"),
+                (dict(traceparent=TRACE, tracestate="x" * 513), "tracestate"),
+                (dict(traceparent=TRACE, tracestate="a=\n"), "tracestate"), (dict(traceparent=TRACE, tracestate="ä=1"), "tracestate"),
                 (dict(resource="x" * 129), "resource"), (dict(payload='"%s"' % ("x" * (4 << 20))), "payload"),
                 (dict(operation=None), "no contract"), (dict(client=None), "client"), (dict(actor=None), "actor")):
             names = dict(key="k", payload=PAYMENT)
@@ -532,7 +586,7 @@ class SqlApi(unittest.TestCase):
             and has_function_privilege(%s, p.oid, 'execute')""", self.roles[0])
         settings = [("ibid.tenant", "globex"), ("ibid.command_id", theirs["id"]), ("ibid.begun", theirs["id"]),
                     ("ibid.open", "1"), ("ibid.ordinal", "0"), ("ibid.emits", "PaymentCreated"),
-                    ("ibid.now", "2026-01-01"), ("ibid.correlation_id", ""), ("ibid.causation_id", ""),
+                    ("ibid.now", "2026-01-01"), ("ibid.correlation_id", ""), ("ibid.causation_id", ""), ("ibid.trace", TRACE),
                     ("ibid.locks", "5000"), ("row_security", "off"), ("search_path", "public, ibid"),
                     ("role", "ibid_app")]
         for setting in [None] + settings + [settings]:

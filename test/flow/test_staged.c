@@ -562,6 +562,100 @@ static void the_recovery_script_looks_at_business_state(void **state) /* B06 */
 	                 1);
 }
 
+/* ---- Where it came from --------------------------------------------------------------------- */
+
+#define TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+static struct ibid_staged *stage_traced(const char *operation, const char *key)
+{
+	struct ibid_staged *staged = NULL;
+	struct ibid_result *result = NULL;
+	struct ibid_err err = {0};
+	if (ibid_stage(ibid,
+	               IBID_COMMAND(.tenant = "t", .client = "c", .actor = "a", .operation = operation,
+	                            .key = key, .payload = payload, .correlation_id = "corr",
+	                            .causation_id = "cause", .traceparent = TRACE, .tracestate = "a=1"),
+	               &staged, &result, &err))
+		fail_msg("stage %s: %s", key, err.text);
+	assert_non_null(staged);
+	return staged;
+}
+
+/* Rows of `table` that say where the command came from, and rows that say nothing of it. */
+static int64_t traced(const char *table, const char *key, bool told)
+{
+	static const char all[] = "x.correlation_id = 'corr' and x.causation_id = 'cause' and "
+	                          "x.traceparent = '" TRACE "' and x.tracestate = 'a=1'";
+	static const char none[] = "x.correlation_id is null and x.causation_id is null and "
+	                           "x.traceparent is null and x.tracestate is null";
+	bool own = strcmp(table, "ibid.command") == 0;
+	return bed_number(&bed,
+	                  "select count(*) from ibid.command c join %s x on x.tenant = c.tenant and "
+	                  "x.%s = c.id where c.key = '%s' and %s",
+	                  table, own ? "id" : "command_id", key, told ? all : none);
+}
+
+static void where_it_came_from_is_known_while_it_is_staged_and_after(void **state) /* B06 K02 */
+{
+	(void)state;
+	struct ibid_staged *staged = stage_traced("charge", "k-1");
+	assert_int_equal(traced("ibid.command", "k-1", true), 1);
+	expect_finish(staged, conclude, "executed 201");
+	assert_int_equal(traced("ibid.command", "k-1", false), 1); /* its audit entry has it now */
+	assert_int_equal(traced("ibid.audit", "k-1", true), 1);
+	assert_int_equal(traced("ibid.event", "k-1", true), 1);
+	ibid_staged_free(staged);
+	staged = stage_traced("charge", "k-2");
+	expect_finish(staged, decline, "rejected 409");
+	assert_int_equal(traced("ibid.command", "k-2", true), 1);
+	ibid_staged_free(staged);
+	staged = stage(ibid, "charge", "k-3"); /* whose sender said nothing */
+	expect_finish(staged, conclude, "executed 201");
+	assert_int_equal(traced("ibid.audit", "k-3", false), 1);
+	assert_int_equal(traced("ibid.event", "k-3", false), 1);
+	ibid_staged_free(staged);
+}
+
+static void recovery_goes_on_with_where_it_came_from(void **state) /* B06 K02 */
+{
+	(void)state;
+	struct ibid *other = bed_ibid(&bed, NULL);
+	struct ibid_staged *done = stage_traced("charge", "done"),
+	                   *lost = stage_traced("charge", "lost");
+	struct ibid_staged *human = stage_traced("charge-human", "human");
+	add_charge(id_of(done), "done");
+	end_leases();
+	assert_int_equal(recover(other, false).ended, 3);
+	assert_int_equal(traced("ibid.audit", "done", true), 1);
+	assert_int_equal(traced("ibid.event", "done", true), 1);
+	assert_int_equal(traced("ibid.command", "lost", true), 1);
+	assert_int_equal(traced("ibid.command", "human", true), 1);
+	assert_int_equal(bed_number(&bed, "select count(*) from ibid.exception where correlation_id = "
+	                                  "'corr' and trace_id = '0af7651916cd43dd8448eb211c80319c'"),
+	                 2);
+	ibid_staged_free(done);
+	ibid_staged_free(lost);
+	ibid_staged_free(human);
+	ibid_close(other);
+}
+
+static void a_second_run_has_its_own_trace(void **state) /* K02 */
+{
+	(void)state;
+	struct ibid_result *result = NULL;
+	struct ibid_err err = {0};
+	struct ibid_staged *staged = stage_traced("charge", "k-1");
+	assert_int_equal(ibid_staged_fail(staged, true, "not today", &result, &err), IBID_OK);
+	ibid_result_free(result);
+	ibid_staged_free(staged);
+	assert_int_equal(traced("ibid.command", "k-1", true), 1);
+	staged = stage(ibid, "charge", "k-1");
+	assert_int_equal(traced("ibid.command", "k-1", false), 1);
+	expect_finish(staged, conclude, "executed 201");
+	assert_int_equal(traced("ibid.event", "k-1", false), 1);
+	ibid_staged_free(staged);
+}
+
 static void a_broken_recovery_script_leaves_the_command_for_the_next_time(void **state) /* B06 */
 {
 	(void)state;
@@ -945,6 +1039,9 @@ int main(int argc, char **argv)
 	    TEST(a_lease_without_an_end_is_locked_and_never_taken),
 	    TEST(a_fenced_worker_finishes_late_and_changes_nothing),
 	    TEST(the_recovery_script_looks_at_business_state),
+	    TEST(where_it_came_from_is_known_while_it_is_staged_and_after),
+	    TEST(recovery_goes_on_with_where_it_came_from),
+	    TEST(a_second_run_has_its_own_trace),
 	    TEST(a_broken_recovery_script_leaves_the_command_for_the_next_time),
 	    TEST(what_a_person_must_decide_is_unknown_and_stays_so),
 	    TEST(the_inquiry_of_a_program_decides),

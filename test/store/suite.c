@@ -137,12 +137,16 @@ static struct identity identity_of(const char *key)
 	return (struct identity){"acme", "create-payment", "web", key};
 }
 
+static const char traceparent[] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
 static struct work_context context_of(unsigned n)
 {
 	return (struct work_context){
 	    .command_id = make_id(n),
 	    .tenant = "acme",
 	    .correlation_id = "corr-1",
+	    .traceparent = traceparent,
+	    .tracestate = "a=1",
 	    .emits = emits,
 	    .emit_count = 2,
 	    .now_us = now_us,
@@ -205,6 +209,10 @@ static struct command_row failed(const char *key, unsigned n)
 	row.resource_type = row.resource_id = row.body = NULL;
 	row.body_size = 0;
 	row.audit_id = (struct uuid){{0}};
+	row.correlation_id = "corr-1";
+	row.causation_id = "cause-1";
+	row.traceparent = traceparent;
+	row.tracestate = "a=1";
 	return row;
 }
 
@@ -224,6 +232,8 @@ static struct audit_row audit_of(const struct command_row *row)
 	    .resource_id = row->resource_id,
 	    .correlation_id = "corr-1",
 	    .causation_id = "cause-1",
+	    .traceparent = traceparent,
+	    .tracestate = "a=1",
 	    .fingerprint = row->fingerprint,
 	    .at_us = row->finished_us,
 	};
@@ -243,6 +253,8 @@ static struct event_row event_of(unsigned n, int ordinal, int64_t version)
 	    .ordinal = ordinal,
 	    .correlation_id = "corr-1",
 	    .causation_id = "cause-1",
+	    .traceparent = traceparent,
+	    .tracestate = "a=1",
 	    .at_us = now_us,
 	};
 }
@@ -314,6 +326,10 @@ static void assert_row(const struct command_row *got, const struct command_row *
 	assert_int_equal(got->attempts, expected->attempts);
 	assert_text(got->client, expected->client);
 	assert_text(got->actor, expected->actor);
+	assert_text(got->correlation_id, expected->correlation_id);
+	assert_text(got->causation_id, expected->causation_id);
+	assert_text(got->traceparent, expected->traceparent);
+	assert_text(got->tracestate, expected->tracestate);
 	assert_true(got->created_us == expected->created_us);
 	assert_true(got->finished_us == expected->finished_us);
 	assert_true(got->expires_us == expected->expires_us);
@@ -1286,6 +1302,7 @@ static void events_get_the_next_versions_and_keep_every_column(void **state) /* 
 	events[1].type = "PaymentVoided";
 	events[1].key = "void-1 \xE2\x82\xAC";
 	events[1].correlation_id = events[1].causation_id = NULL;
+	events[1].traceparent = events[1].tracestate = NULL;
 	check(bed, put_events(bed, "k-1", 1, events, 2, &outcome));
 	struct uuid command_id = make_id(1);
 	check(bed, bed->ops->list_events(bed->store, &bed->arena, "acme", &command_id, 10, &got,
@@ -1304,6 +1321,8 @@ static void events_get_the_next_versions_and_keep_every_column(void **state) /* 
 		assert_int_equal(got[i].ordinal, i + 1);
 		assert_text(got[i].correlation_id, events[i].correlation_id);
 		assert_text(got[i].causation_id, events[i].causation_id);
+		assert_text(got[i].traceparent, events[i].traceparent);
+		assert_text(got[i].tracestate, events[i].tracestate);
 		assert_true(got[i].at_us == now_us);
 	}
 	snprintf(key, sizeof key, "%s:1", id_text(bed, command_id));
@@ -1405,6 +1424,8 @@ static void script_inserts_emits_and_answers(void **state) /* B02, C01 */
 	assert_string_equal(events[0].aggregate_id, id_text(bed, id));
 	assert_string_equal(events[0].correlation_id, "corr-1");
 	assert_null(events[0].causation_id);
+	assert_string_equal(events[0].traceparent, traceparent);
+	assert_string_equal(events[0].tracestate, "a=1");
 	assert_int_equal(events[0].version, 1);
 	assert_int_equal(events[0].ordinal, 1);
 	assert_true(events[0].at_us == now_us);
@@ -2482,6 +2503,8 @@ static void audit_entries_are_listed_whole_newest_first(void **state)
 	assert_text(got[0].resource_id, expected.resource_id);
 	assert_text(got[0].correlation_id, expected.correlation_id);
 	assert_text(got[0].causation_id, expected.causation_id);
+	assert_text(got[0].traceparent, expected.traceparent);
+	assert_text(got[0].tracestate, expected.tracestate);
 	assert_memory_equal(&got[0].fingerprint, &expected.fingerprint, sizeof expected.fingerprint);
 	assert_true(got[0].at_us == expected.at_us);
 }
@@ -2526,6 +2549,7 @@ static struct exception_row exception_of(unsigned n, const char *subject_id)
 	    .retryable = true,
 	    .actions = "confirm-executed,confirm-not-executed",
 	    .correlation_id = "corr-1",
+	    .trace_id = "0af7651916cd43dd8448eb211c80319c",
 	    .document_type = "payment",
 	    .document_id = "p-1",
 	    .opened_us = now_us,
@@ -2560,6 +2584,7 @@ static void assert_exception(const struct exception_row *got, const struct excep
 	assert_text(got->resolution, expected->resolution);
 	assert_text(got->resolved_by, expected->resolved_by);
 	assert_text(got->note, expected->note);
+	assert_text(got->trace_id, expected->trace_id);
 }
 
 /* In a transaction of its own, which leaves no command. */

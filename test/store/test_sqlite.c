@@ -1462,7 +1462,7 @@ static void raw(const char *text)
 
 static void doctor_misses_every_index_and_trigger_of_the_schema(void **state)
 {
-	char drop[1024] = "", line[160];
+	char drop[2048] = "", line[160];
 	sqlite3_stmt *stmt;
 	unsigned objects = 0;
 	(void)state;

@@ -245,6 +245,7 @@ static enum ibid_code begin(struct pg_adopted *adopted, struct arena *arena,
 	    beginning->client,       beginning->actor,
 	    beginning->resource,     beginning->correlation_id,
 	    beginning->causation_id, pg_int(arena, beginning->contract_version),
+	    beginning->traceparent,  beginning->tracestate,
 	};
 	if (arena->failed)
 		return err_set(err, IBID_NOMEM, "out of memory");

@@ -102,6 +102,7 @@ enum ibid_code pg_claim(struct store *base, struct arena *arena, const struct id
 	    pg_join(arena, context->emits, context->emit_count),
 	    pg_time(arena, context->now_us),
 	    pg_int(arena, store->busy_ms),
+	    pg_trace(arena, context->traceparent, context->tracestate),
 	};
 	const char *find[] = {identity->tenant, identity->operation, identity->scope, identity->key,
 	                      context->runs_again ? pg_time(arena, context->now_us) : NULL};

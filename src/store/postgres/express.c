@@ -137,7 +137,7 @@ static void compose(struct str *out, const struct script_statement *last,
 enum { EXPRESS_COLUMNS = 1 }; /* our own, before those of the answer */
 
 static const Oid express_oids[EXPRESS_PARAMS] = {25, 25,   25,   25, 2950, 23, 23, 17, 25,
-                                                 25, 1184, 1184, 16, 16,   25, 25, 25};
+                                                 25, 1184, 1184, 16, 16,   25, 25, 25, 25};
 
 static enum ibid_code wrap(struct script *script, const struct columns *columns,
                            struct ibid_err *err)
@@ -202,6 +202,7 @@ static const char **claim_values(const struct pg_store *store, struct arena *are
 	    pg_join(arena, context->emits, context->emit_count),
 	    pg_time(arena, context->now_us),
 	    pg_int(arena, store->busy_ms),
+	    pg_trace(arena, context->traceparent, context->tracestate),
 	};
 	const char **values = arena_array(arena, sizeof own / sizeof *own, sizeof *values);
 	if (values)
@@ -232,6 +233,7 @@ static const char **finish_values(struct arena *arena, const struct express *exp
 	    express->audit->fact,
 	    express->audit->correlation_id,
 	    express->audit->causation_id,
+	    pg_trace(arena, express->audit->traceparent, express->audit->tracestate),
 	};
 	const char **values = pg_script_values(arena, last, express->values, EXPRESS_PARAMS);
 	if (values)

@@ -65,6 +65,7 @@ COLUMN(resource_type_of, member->audit.resource_type)
 COLUMN(resource_id_of, member->audit.resource_id)
 COLUMN(correlation_of, member->audit.correlation_id)
 COLUMN(causation_of, member->audit.causation_id)
+COLUMN(trace_of, pg_trace(arena, member->audit.traceparent, member->audit.tracestate))
 #undef COLUMN
 
 /* One value of each member, as the text of an array. */
@@ -156,6 +157,7 @@ static const char **turn_values(struct group *group, size_t at)
 	    pg_join(arena, context->emits, context->emit_count),
 	    pg_time(arena, context->now_us),
 	    at ? pg_uuid(arena, &group->members[at - 1]->context->command_id) : "group",
+	    pg_trace(arena, context->traceparent, context->tracestate),
 	};
 	const char **values = arena_array(arena, sizeof own / sizeof *own, sizeof *values);
 	if (values)
@@ -265,6 +267,7 @@ static column_fn *const written[] = {
     scheme_of,  version_of,       fingerprint_of, status_of,      kept_type_of,
     kept_id_of, client_of,        actor_of,       at_of,          expires_of,
     fact_of,    resource_type_of, resource_id_of, correlation_of, causation_of,
+    trace_of,
 };
 
 static enum ibid_code queue_rows(struct group *group, struct pg_tx *tx, struct ibid_err *err)

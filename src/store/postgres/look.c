@@ -33,6 +33,10 @@ enum command_column {
 	COLUMN_LEASE_TOKEN,
 	COLUMN_LEASE_UNTIL,
 	COLUMN_STALE,
+	COLUMN_CORRELATION,
+	COLUMN_CAUSATION,
+	COLUMN_TRACEPARENT,
+	COLUMN_TRACESTATE,
 	COLUMN_BODY,
 	COLUMN_COUNT
 };
@@ -67,6 +71,10 @@ void pg_read_command(struct arena *arena, const PGresult *result, int row, struc
 	    .lease_token = pg_cell_int(result, row, COLUMN_LEASE_TOKEN),
 	    .lease_until_us = pg_cell_int(result, row, COLUMN_LEASE_UNTIL),
 	    .stale = pg_cell_bool(result, row, COLUMN_STALE),
+	    .correlation_id = pg_cell_text(arena, result, row, COLUMN_CORRELATION),
+	    .causation_id = pg_cell_text(arena, result, row, COLUMN_CAUSATION),
+	    .traceparent = pg_cell_text(arena, result, row, COLUMN_TRACEPARENT),
+	    .tracestate = pg_cell_text(arena, result, row, COLUMN_TRACESTATE),
 	};
 	bool known = command_state_read(pg_cell(result, row, COLUMN_STATE), &ret->state);
 	assert(known);
@@ -88,7 +96,9 @@ static void read_event(struct arena *arena, const PGresult *result, int row, voi
 	    .ordinal = (int)pg_cell_int(result, row, 9),
 	    .correlation_id = pg_cell_text(arena, result, row, 10),
 	    .causation_id = pg_cell_text(arena, result, row, 11),
-	    .at_us = pg_cell_int(result, row, 12),
+	    .traceparent = pg_cell_text(arena, result, row, 12),
+	    .tracestate = pg_cell_text(arena, result, row, 13),
+	    .at_us = pg_cell_int(result, row, 14),
 	};
 }
 
@@ -108,8 +118,10 @@ static void read_audit(struct arena *arena, const PGresult *result, int row, voi
 	    .resource_id = pg_cell_text(arena, result, row, 10),
 	    .correlation_id = pg_cell_text(arena, result, row, 11),
 	    .causation_id = pg_cell_text(arena, result, row, 12),
-	    .fingerprint = pg_cell_hash(result, row, 13),
-	    .at_us = pg_cell_int(result, row, 14),
+	    .traceparent = pg_cell_text(arena, result, row, 13),
+	    .tracestate = pg_cell_text(arena, result, row, 14),
+	    .fingerprint = pg_cell_hash(result, row, 15),
+	    .at_us = pg_cell_int(result, row, 16),
 	};
 }
 
@@ -153,6 +165,7 @@ static void read_exception(struct arena *arena, const PGresult *result, int row,
 	    .resolution = pg_cell_text(arena, result, row, 22),
 	    .resolved_by = pg_cell_text(arena, result, row, 23),
 	    .note = pg_cell_text(arena, result, row, 24),
+	    .trace_id = pg_cell_text(arena, result, row, 25),
 	};
 	bool known = exception_queue_read(pg_cell(result, row, 2), &item->queue) &&
 	             exception_state_read(pg_cell(result, row, 3), &item->state) &&

@@ -25,7 +25,7 @@
 	X(COMMIT, commit, 0)                                                                           \
 	X(ROLLBACK, rollback, 0)                                                                       \
 	X(GUARD, guard, 1)                                                                             \
-	X(ADOPT_BEGIN, adopt_begin, 10)                                                                \
+	X(ADOPT_BEGIN, adopt_begin, 12)                                                                \
 	X(ADOPT_COMPLETE, adopt_complete, 6)                                                           \
 	X(ADOPT_EMIT, adopt_emit, 7)                                                                   \
 	X(ADOPT_FAIL, adopt_fail, 2)                                                                   \
@@ -34,16 +34,16 @@
 	X(ADOPT_PLACE, adopt_place, 0)                                                                 \
 	X(ADOPT_REJECT, adopt_reject, 4)                                                               \
 	X(ADOPT_UNDO, adopt_undo, 0)                                                                   \
-	X(CLAIM_LOCK, claim_lock, 8)                                                                   \
+	X(CLAIM_LOCK, claim_lock, 9)                                                                   \
 	X(CLAIM_FIND, claim_find, 5)                                                                   \
-	X(EXPRESS_CLAIM, express_claim, 11)                                                            \
+	X(EXPRESS_CLAIM, express_claim, 12)                                                            \
 	X(GROUP_PLAN, group_plan, 0)                                                                   \
 	X(GROUP_PLAN_END, group_plan_end, 0)                                                           \
 	X(GROUP_LOCK, group_lock, 2)                                                                   \
 	X(GROUP_FIND, group_find, 4)                                                                   \
-	X(GROUP_TURN, group_turn, 7)                                                                   \
+	X(GROUP_TURN, group_turn, 8)                                                                   \
 	X(GROUP_SETTLE, group_settle, 0)                                                               \
-	X(GROUP_WRITE, group_write, 20)                                                                \
+	X(GROUP_WRITE, group_write, 21)                                                                \
 	X(GROUP_DEFERRABLE, group_deferrable, 0)                                                       \
 	X(RESOLVE_WAIT, resolve_wait, 1)                                                               \
 	X(RESOLVE_LOCK, resolve_lock, 1)                                                               \
@@ -52,8 +52,8 @@
 	X(QUERY_UNDO, query_undo, 0)                                                                   \
 	X(QUERY_RELEASE, query_release, 0)                                                             \
 	X(COMMAND_INSERT, command_insert, 22)                                                          \
-	X(COMMAND_STAGE, command_stage, 24)                                                            \
-	X(COMMAND_REPLACE, command_replace, 28)                                                        \
+	X(COMMAND_STAGE, command_stage, 28)                                                            \
+	X(COMMAND_REPLACE, command_replace, 32)                                                        \
 	X(COMMAND_GET, command_get, 4)                                                                 \
 	X(COMMAND_GET_ID, command_get_id, 2)                                                           \
 	X(COMMAND_LIST, command_list, 7)                                                               \
@@ -63,15 +63,15 @@
 	X(LEASE_RENEW, lease_renew, 4)                                                                 \
 	X(ANSWER_DELETE, answer_delete, 2)                                                             \
 	X(ANSWER_INSERT, answer_insert, 4)                                                             \
-	X(EVENT_APPEND, event_append, 12)                                                              \
+	X(EVENT_APPEND, event_append, 14)                                                              \
 	X(EVENT_LIST, event_list, 2)                                                                   \
 	X(EVENT_LIST_COMMAND, event_list_command, 4)                                                   \
-	X(AUDIT_INSERT, audit_insert, 14)                                                              \
+	X(AUDIT_INSERT, audit_insert, 16)                                                              \
 	X(AUDIT_LIST, audit_list, 2)                                                                   \
 	X(AUDIT_LIST_COMMAND, audit_list_command, 3)                                                   \
 	X(EVIDENCE_COUNT, evidence_count, 6)                                                           \
 	X(EVIDENCE_LIST, evidence_list, 2)                                                             \
-	X(EXCEPTION_INSERT, exception_insert, 20)                                                      \
+	X(EXCEPTION_INSERT, exception_insert, 21)                                                      \
 	X(EXCEPTION_RESOLVE, exception_resolve, 8)                                                     \
 	X(EXCEPTION_GET, exception_get, 2)                                                             \
 	X(EXCEPTION_LIST, exception_list, 8)                                                           \
@@ -260,6 +260,9 @@ const char *pg_hash(struct arena *arena, const struct sha256 *hash);
 const char *pg_time(struct arena *arena, int64_t us);
 const char *pg_time_or_null(struct arena *arena, int64_t us); /* 0: NULL */
 
+/* Both in one text, as ibid.traceparent_in reads it: a command passes them on at once. "": none. */
+const char *pg_trace(struct arena *arena, const char *traceparent, const char *tracestate);
+
 /* From cells. */
 const char *pg_cell(const PGresult *result, int row, int column); /* NULL: SQL NULL */
 const char *pg_cell_text(struct arena *arena, const PGresult *result, int row, int column);
@@ -322,7 +325,7 @@ struct script {
 	struct pg_statement finish; /* the last part, wrapped for express; sql NULL: not possible */
 };
 
-enum { EXPRESS_PARAMS = 17 };
+enum { EXPRESS_PARAMS = 18 };
 
 /* Wrap the last part, where it is a SELECT of known columns. */
 IBID_CHECK enum ibid_code pg_express_build(struct pg_store *store, struct script *script,

@@ -40,6 +40,8 @@ enum ibid_code pg_put_event(struct tx *base, const struct event_row *event, stru
 	    event->correlation_id,
 	    event->causation_id,
 	    pg_time(arena, event->at_us),
+	    event->traceparent,
+	    event->tracestate,
 	};
 	return queue(tx, STATEMENT_EVENT_APPEND, values, err);
 }
@@ -61,6 +63,8 @@ enum ibid_code pg_put_audit(struct tx *base, const struct audit_row *audit, stru
 	    audit->resource_id,
 	    audit->correlation_id,
 	    audit->causation_id,
+	    audit->traceparent,
+	    audit->tracestate,
 	    pg_hash(arena, &audit->fingerprint),
 	    pg_time(arena, audit->at_us),
 	};
@@ -95,7 +99,8 @@ static enum pg_statement_name statement_of(const struct command_row *row,
 {
 	if (previous)
 		return STATEMENT_COMMAND_REPLACE;
-	return row->lease_token ? STATEMENT_COMMAND_STAGE : STATEMENT_COMMAND_INSERT;
+	bool more = row->lease_token || row->correlation_id || row->causation_id || row->traceparent;
+	return more ? STATEMENT_COMMAND_STAGE : STATEMENT_COMMAND_INSERT;
 }
 
 /* Of a command that gave way to another, whatever its runs left. */
@@ -141,6 +146,10 @@ enum ibid_code pg_put_command(struct tx *base, const struct command_row *row,
 	    pg_time_or_null(arena, row->expires_us),
 	    int_or_null(arena, row->lease_token),
 	    int_or_null(arena, row->lease_us),
+	    row->correlation_id,
+	    row->causation_id,
+	    row->traceparent,
+	    row->tracestate,
 	    previous ? command_state_name(previous->state) : NULL,
 	    previous ? pg_int(arena, previous->attempts) : NULL,
 	    previous ? int_or_null(arena, previous->lease_token) : NULL,
@@ -187,6 +196,7 @@ enum ibid_code pg_put_exception(struct tx *base, const struct exception_row *row
 	    row->document_id,
 	    pg_time(arena, row->opened_us),
 	    pg_time_or_null(arena, row->due_us),
+	    row->trace_id,
 	};
 	return queue(tx, STATEMENT_EXCEPTION_INSERT, values, err);
 }

@@ -38,6 +38,13 @@ const char *pg_time_or_null(struct arena *arena, int64_t us)
 	return us ? pg_time(arena, us) : NULL;
 }
 
+const char *pg_trace(struct arena *arena, const char *traceparent, const char *tracestate)
+{
+	if (!traceparent)
+		return "";
+	return tracestate ? arena_printf(arena, "%s %s", traceparent, tracestate) : traceparent;
+}
+
 const char *pg_cell(const PGresult *result, int row, int column)
 {
 	return PQgetisnull(result, row, column) ? NULL : PQgetvalue(result, row, column);

@@ -23,6 +23,8 @@ enum ibid_code lite_put_audit(struct tx *base, const struct audit_row *row, stru
 	lite_bind_text(&run, row->resource_id);
 	lite_bind_text(&run, row->correlation_id);
 	lite_bind_text(&run, row->causation_id);
+	lite_bind_text(&run, row->traceparent);
+	lite_bind_text(&run, row->tracestate);
 	lite_bind_hash(&run, &row->fingerprint);
 	lite_bind_int(&run, row->at_us);
 	if (!code)
@@ -47,6 +49,8 @@ static void read_row(struct lite_run *run, struct arena *arena, void *row)
 	ret->resource_id = lite_read_text(run, arena);
 	ret->correlation_id = lite_read_text(run, arena);
 	ret->causation_id = lite_read_text(run, arena);
+	ret->traceparent = lite_read_text(run, arena);
+	ret->tracestate = lite_read_text(run, arena);
 	ret->fingerprint = lite_read_hash(run);
 	ret->at_us = lite_read_int(run);
 }

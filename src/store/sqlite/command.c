@@ -33,6 +33,10 @@ static enum ibid_code read_row(struct lite_run *run, struct arena *arena, struct
 	ret->expires_us = lite_read_int(run);
 	ret->lease_token = lite_read_int(run);
 	ret->lease_until_us = lite_read_int(run);
+	ret->correlation_id = lite_read_text(run, arena);
+	ret->causation_id = lite_read_text(run, arena);
+	ret->traceparent = lite_read_text(run, arena);
+	ret->tracestate = lite_read_text(run, arena);
 	ret->body = lite_read_bytes(run, arena, &ret->body_size);
 	if (arena->failed)
 		return err_set(err, IBID_NOMEM, "out of memory");
@@ -225,6 +229,10 @@ static void bind_row(struct lite_run *run, const struct command_row *row, int64_
 	lite_bind_int(run, row->expires_us);
 	lite_bind_int_or_null(run, row->lease_token);
 	lite_bind_int_or_null(run, row->lease_us ? now_us + row->lease_us : 0);
+	lite_bind_text(run, row->correlation_id);
+	lite_bind_text(run, row->causation_id);
+	lite_bind_text(run, row->traceparent);
+	lite_bind_text(run, row->tracestate);
 }
 
 static enum ibid_code taken(struct ibid_err *err)

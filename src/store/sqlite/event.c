@@ -66,6 +66,8 @@ static enum ibid_code insert(struct lite_tx *tx, const struct event_row *event,
 	lite_bind_int(&run, event->ordinal);
 	lite_bind_text(&run, event->correlation_id);
 	lite_bind_text(&run, event->causation_id);
+	lite_bind_text(&run, event->traceparent);
+	lite_bind_text(&run, event->tracestate);
 	lite_bind_int(&run, event->at_us);
 	if (!code)
 		code = lite_finish(&run, err);
@@ -121,6 +123,8 @@ static void read_row(struct lite_run *run, struct arena *arena, void *row)
 	ret->ordinal = lite_read_small(run);
 	ret->correlation_id = lite_read_text(run, arena);
 	ret->causation_id = lite_read_text(run, arena);
+	ret->traceparent = lite_read_text(run, arena);
+	ret->tracestate = lite_read_text(run, arena);
 	ret->at_us = lite_read_int(run);
 }
 

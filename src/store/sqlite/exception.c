@@ -31,6 +31,7 @@ enum ibid_code lite_put_exception(struct tx *base, const struct exception_row *r
 	lite_bind_text(&run, row->document_id);
 	lite_bind_int(&run, row->opened_us);
 	lite_bind_int(&run, row->due_us);
+	lite_bind_text(&run, row->trace_id);
 	if (!code)
 		code = lite_finish(&run, err);
 	lite_end(&run);
@@ -87,6 +88,7 @@ static enum ibid_code read_row(struct lite_run *run, struct arena *arena, struct
 	ret->resolution = lite_read_text(run, arena);
 	ret->resolved_by = lite_read_text(run, arena);
 	ret->note = lite_read_text(run, arena);
+	ret->trace_id = lite_read_text(run, arena);
 	if (arena->failed)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	if (!exception_queue_read(queue, &ret->queue) || !exception_state_read(state, &ret->state) ||

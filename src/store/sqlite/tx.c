@@ -38,6 +38,8 @@ static void copy_context(struct lite_tx *tx, const struct identity *identity,
 	tx->context.tenant = arena_strdup(arena, from->tenant);
 	tx->context.correlation_id = arena_strdup(arena, from->correlation_id);
 	tx->context.causation_id = arena_strdup(arena, from->causation_id);
+	tx->context.traceparent = arena_strdup(arena, from->traceparent);
+	tx->context.tracestate = arena_strdup(arena, from->tracestate);
 	copy_emits(tx, from);
 }
 

@@ -194,6 +194,8 @@ static enum ibid_code append(struct lite_tx *tx, struct event_row *event, struct
 	event->id = uuid_nth(event->command_id, (unsigned)event->ordinal);
 	event->correlation_id = tx->context.correlation_id;
 	event->causation_id = tx->context.causation_id;
+	event->traceparent = tx->context.traceparent;
+	event->tracestate = tx->context.tracestate;
 	event->at_us = tx->context.now_us;
 	return lite_put_event(&tx->base, event, err);
 }

@@ -98,6 +98,7 @@ create unlogged table ibid.open_command (
 	contract_version int not null,
 	correlation_id text,
 	causation_id text,
+	trace text, -- as ibid.check_trace makes it; null: none
 	fact text, -- what the contract says, for the functions that follow begin
 	keep text,
 	emits jsonb,
@@ -301,7 +302,8 @@ comment on function ibid.verdict(ibid.terms, text, boolean, boolean) is 'what a 
 
 create function ibid.command_begin(tenant text, operation text, key text, payload text,
 	client text default null, actor text default null, resource text default null,
-	correlation_id text default null, causation_id text default null, contract_version int default null)
+	correlation_id text default null, causation_id text default null, contract_version int default null,
+	traceparent text default null, tracestate text default null)
 returns table (decision text, command_id uuid, status int, body text, outcome text, reason text,
 	message text, resource_type text, resource_id text, first_at timestamptz, expires_at timestamptz)
 language plpgsql security definer
@@ -318,10 +320,14 @@ declare
 	gained boolean := false;
 	wrong text;
 	noted text;
+	trace text;
 begin
 	perform ibid.demand_tenant(command_begin.tenant);
 	noted := ibid.check_names(command_begin.tenant, command_begin.client, command_begin.actor,
 		command_begin.resource, command_begin.correlation_id, command_begin.causation_id);
+	if command_begin.traceparent is not null or command_begin.tracestate is not null then
+		trace := ibid.check_trace(command_begin.traceparent, command_begin.tracestate);
+	end if;
 	noted := ibid.check_bytes('payload', command_begin.payload, 4 << 20);
 	terms := ibid.terms_of(command_begin.operation, command_begin.contract_version);
 	if terms.staged is not null then
@@ -421,7 +427,8 @@ begin
 			audit_id = null, client = command_begin.client, actor = command_begin.actor, finished_at = null,
 			attempts = case when seen.expires_at <= now then 1 else seen.attempts + 1 end,
 			created_at = case when seen.expires_at <= now then now else c.created_at end,
-			expires_at = now + terms.retain
+			expires_at = now + terms.retain, correlation_id = null, causation_id = null, traceparent = null,
+			tracestate = null
 		where c.tenant = command_begin.tenant and c.operation = command_begin.operation
 			and c.scope = own_scope and c.key = own_key
 			and c.state = seen.state and c.attempts = seen.attempts and c.id = seen.id;
@@ -440,10 +447,10 @@ begin
 	end if;
 
 	insert into ibid.open_command (xid, command_id, tenant, operation, scope, key, contract_version,
-		correlation_id, causation_id, fact, keep, emits)
+		correlation_id, causation_id, trace, fact, keep, emits)
 	values (pg_current_xact_id(), command_begin.command_id, command_begin.tenant, command_begin.operation,
 		own_scope, own_key, terms.version, command_begin.correlation_id, command_begin.causation_id,
-		terms.fact, terms.keep, terms.emits);
+		trace, terms.fact, terms.keep, terms.emits);
 	noted := set_config('ibid.begun', command_id::text, true);
 	noted := ibid.count_open(1);
 	if wrong is not null then
@@ -456,7 +463,7 @@ begin
 	end if;
 	return next;
 end $$;
-comment on function ibid.command_begin(text, text, text, text, text, text, text, text, text, int) is
+comment on function ibid.command_begin(text, text, text, text, text, text, text, text, text, int, text, text) is
 	'begins a command in the caller''s transaction. decision: execute (do the work, then finish it), or '
 	'replay, rejected, conflict, in_progress, unknown, expired (answer so, and do nothing)';
 
@@ -492,11 +499,13 @@ begin
 		values (open.tenant, open.command_id, done.attempts, ibid.canonical(command_complete.body));
 	end if;
 	insert into ibid.audit (tenant, id, command_id, operation, contract_version, fact, outcome, client,
-		actor, resource_type, resource_id, correlation_id, causation_id, fingerprint, at)
+		actor, resource_type, resource_id, correlation_id, causation_id, traceparent, tracestate,
+		fingerprint, at)
 	values (open.tenant, open.command_id, open.command_id, open.operation, open.contract_version, open.fact,
 		case when command_complete.linked then 'linked' else 'executed' end, done.client, done.actor,
 		command_complete.resource_type, command_complete.resource_id, open.correlation_id,
-		open.causation_id, done.fingerprint, now);
+		open.causation_id, ibid.traceparent_in(open.trace), ibid.tracestate_in(open.trace), done.fingerprint,
+		now);
 end $$;
 comment on function ibid.command_complete(uuid, int, text, text, text, boolean) is
 	'finishes a command that this transaction began: it and the caller''s changes commit together. linked: the '
@@ -515,7 +524,9 @@ begin
 	end if;
 	update ibid.command as c set finished_at = clock_timestamp(),
 		state = case contract #>> array['failures', class] when 'final' then 'REJECTED' else 'FAILED' end,
-		status = with_status, reason = code, text = sentence
+		status = with_status, reason = code, text = sentence, correlation_id = open.correlation_id,
+		causation_id = open.causation_id, traceparent = ibid.traceparent_in(open.trace),
+		tracestate = ibid.tracestate_in(open.trace)
 	where c.tenant = open.tenant and c.operation = open.operation and c.scope = open.scope
 		and c.key = open.key and c.id = open.command_id and c.state = 'IN_PROGRESS';
 end $$;
@@ -573,7 +584,7 @@ begin
 	end if;
 	return ibid.append_event(open.tenant, open.command_id, open.ordinal, aggregate_type, aggregate_id,
 		event_type, body, nullif(version, 0), given_key, open.correlation_id, open.causation_id,
-		clock_timestamp());
+		clock_timestamp(), ibid.traceparent_in(open.trace), ibid.tracestate_in(open.trace));
 end $$;
 comment on function ibid.emit_for_caller(text, text, text, text, bigint, text, uuid) is
 	'emit, for a command that the caller began in its own transaction';
@@ -616,6 +627,7 @@ create or replace function ibid.emit_json(aggregate_type text, aggregate_id text
 returns uuid language plpgsql as $$
 declare
 	ordinal int := nullif(current_setting('ibid.ordinal', true), '')::int + 1;
+	trace text := current_setting('ibid.trace', true);
 	noted text;
 begin
 	if ordinal is null then
@@ -628,7 +640,8 @@ begin
 	return ibid.append_event(current_setting('ibid.tenant'), current_setting('ibid.command_id')::uuid,
 		ordinal, aggregate_type, aggregate_id, type, payload, nullif(version, 0), key,
 		nullif(current_setting('ibid.correlation_id'), ''),
-		nullif(current_setting('ibid.causation_id'), ''), current_setting('ibid.now')::timestamptz);
+		nullif(current_setting('ibid.causation_id'), ''), current_setting('ibid.now')::timestamptz,
+		ibid.traceparent_in(trace), ibid.tracestate_in(trace));
 end $$;
 
 -- One more parameter, for transactions that began several commands; calls without it stay as they are.

@@ -11,7 +11,8 @@ alter table ibid.command drop constraint command_state_check;
 alter table ibid.command drop constraint command_audit_check;
 
 create function ibid.express_claim(lock bigint, new_id text, of_tenant text, of_operation text,
-	of_scope text, of_key text, correlation text, causation text, emits text, now text, busy text)
+	of_scope text, of_key text, correlation text, causation text, emits text, now text, busy text,
+	trace text)
 returns void language plpgsql as $$
 declare
 	gained boolean := pg_try_advisory_xact_lock(lock);
@@ -45,17 +46,20 @@ begin
 	done := set_config('ibid.now', now, true);
 	done := set_config('ibid.ordinal', '0', true);
 	done := set_config('lock_timeout', busy, true);
+	if trace <> '' then
+		done := set_config('ibid.trace', trace, true);
+	end if;
 	if current_setting('synchronous_commit') = 'off' then
 		done := set_config('synchronous_commit', 'on', true); -- I10, whatever the default
 	end if;
 end $$;
-comment on function ibid.express_claim(bigint, text, text, text, text, text, text, text, text, text, text) is
+comment on function ibid.express_claim(bigint, text, text, text, text, text, text, text, text, text, text, text) is
 	'takes an identity without waiting and tells emit what runs, or fails; a notice is the row that has it';
 
 create function ibid.express_finish(of_tenant text, of_operation text, of_scope text, of_key text,
 	new_id uuid, scheme int, contract_version int, fingerprint bytea, client text, actor text,
 	at timestamptz, expires timestamptz, keep_status boolean, keep_resource boolean, fact text,
-	correlation text, causation text, status bigint, resource_type text, resource_id text)
+	correlation text, causation text, trace text, status bigint, resource_type text, resource_id text)
 returns void language plpgsql as $$
 begin
 	if (status between 200 and 399) is not true then
@@ -69,10 +73,12 @@ begin
 		case when keep_resource then resource_type end, case when keep_resource then resource_id end,
 		new_id, 1, client, actor, at, at, expires);
 	insert into ibid.audit (tenant, id, command_id, operation, contract_version, fact, outcome, client,
-		actor, resource_type, resource_id, correlation_id, causation_id, fingerprint, at)
+		actor, resource_type, resource_id, correlation_id, causation_id, traceparent, tracestate,
+		fingerprint, at)
 	values (of_tenant, new_id, new_id, of_operation, contract_version, fact, 'executed', client, actor,
-		resource_type, resource_id, correlation, causation, fingerprint, at);
+		resource_type, resource_id, correlation, causation, ibid.traceparent_in(trace),
+		ibid.tracestate_in(trace), fingerprint, at);
 end $$;
 comment on function ibid.express_finish(text, text, text, text, uuid, int, int, bytea, text, text,
-	timestamptz, timestamptz, boolean, boolean, text, text, text, bigint, text, text) is
+	timestamptz, timestamptz, boolean, boolean, text, text, text, text, bigint, text, text) is
 	'writes the row and the audit entry of a command whose script has answered';

@@ -64,7 +64,8 @@ begin
 	if app then
 		revoke all on all tables in schema ibid from ibid_app;
 		revoke all on all functions in schema ibid from ibid_app;
-		grant execute on function ibid.command_begin(text, text, text, text, text, text, text, text, text, int),
+		grant execute on function ibid.command_begin(text, text, text, text, text, text, text, text, text, int,
+				text, text),
 			ibid.command_complete(uuid, int, text, text, text, boolean),
 			ibid.command_reject(uuid, text, int, text), ibid.command_fail(uuid, text),
 			ibid.emit(text, text, text, text, bigint, text, uuid),
@@ -125,7 +126,7 @@ begin
 	if service then -- never an identity; what is evidence is never edited (I3)
 		grant update (id, state, scheme, contract_version, fingerprint, linked, status, resource_type,
 			resource_id, reason, text, audit_id, attempts, client, actor, created_at, finished_at, expires_at,
-			lease_token, lease_until) on ibid.command to ibid_service;
+			lease_token, lease_until, correlation_id, causation_id, traceparent, tracestate) on ibid.command to ibid_service;
 		grant update (version) on ibid.aggregate to ibid_service;
 		grant update (payload), delete on ibid.payload to ibid_service;
 		grant update (last_at, count) on ibid.evidence to ibid_service;

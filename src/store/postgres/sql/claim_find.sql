@@ -12,6 +12,7 @@ select
 	(extract(epoch from c.expires_at) * 1000000)::bigint,
 	c.lease_token, (extract(epoch from c.lease_until) * 1000000)::bigint,
 	c.state = 'IN_PROGRESS' and c.lease_until < clock_timestamp(),
+	c.correlation_id, c.causation_id, c.traceparent, c.tracestate,
 	ibid.kept_body(c.tenant, c.id, c.attempts),
 	set_config('ibid.command_id', case
 		when c.expires_at <= $5 and c.state in ('COMPLETED', 'REJECTED', 'FAILED')

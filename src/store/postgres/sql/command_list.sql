@@ -10,6 +10,7 @@ select
 	(extract(epoch from c.expires_at) * 1000000)::bigint,
 	c.lease_token, (extract(epoch from c.lease_until) * 1000000)::bigint,
 	c.state = 'IN_PROGRESS' and c.lease_until < clock_timestamp(),
+	c.correlation_id, c.causation_id, c.traceparent, c.tracestate,
 	a.body
 from ibid.command as c
 left join ibid.answer as a

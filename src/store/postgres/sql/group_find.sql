@@ -9,6 +9,7 @@ select
 	(extract(epoch from c.expires_at) * 1000000)::bigint,
 	c.lease_token, (extract(epoch from c.lease_until) * 1000000)::bigint,
 	c.state = 'IN_PROGRESS' and c.lease_until < clock_timestamp(),
+	c.correlation_id, c.causation_id, c.traceparent, c.tracestate,
 	ibid.kept_body(c.tenant, c.id, c.attempts),
 	each.n - 1
 from unnest($1::text[], $2::text[], $3::text[], $4::text[])

@@ -1,0 +1,108 @@
+-- 002_trace: which trace a command belongs to (W3C trace context), and where it came from while it has no
+-- audit entry.
+
+alter table ibid.event
+	add column traceparent text, -- of the request that sent the command: who handles the event is its child
+	add column tracestate text;
+alter table ibid.audit
+	add column traceparent text,
+	add column tracestate text;
+alter table ibid.exception
+	add column trace_id text;
+-- Of a command IN_PROGRESS, so that recovery goes on with them, and of an outcome that is no success. A command
+-- that is COMPLETED has them in its audit entry, and nulls here.
+alter table ibid.command
+	add column correlation_id text,
+	add column causation_id text,
+	add column traceparent text,
+	add column tracestate text;
+
+-- One text holds both, so that a command passes them on at once: a traceparent, of 55 bytes, and behind a blank
+-- the tracestate; or nothing. In SQL, so that the planner puts them into the expressions that call them.
+create function ibid.traceparent_in(trace text) returns text language sql immutable as $$
+	select nullif(left(trace, 55), '')
+$$;
+comment on function ibid.traceparent_in(text) is 'the traceparent of a trace; null: none';
+create function ibid.tracestate_in(trace text) returns text language sql immutable as $$
+	select nullif(substr(trace, 57), '')
+$$;
+comment on function ibid.tracestate_in(text) is 'the tracestate of a trace; null: none';
+
+-- Callers of the SQL API; others are checked by libibid. The traceparent is kept in the form of version 00.
+create function ibid.check_trace(traceparent text, tracestate text) returns text
+language plpgsql immutable as $$
+begin
+	if coalesce(traceparent, '') = '' then
+		if coalesce(tracestate, '') <> '' then
+			raise exception 'tracestate without a traceparent' using errcode = 'IB010';
+		end if;
+		return null;
+	end if;
+	if traceparent !~ '^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-[ -~]*)?$'
+		or traceparent ~ '^ff' or traceparent ~ '^00.{53}.' or traceparent ~ '^..-0{32}'
+		or traceparent ~ '^.{36}0{16}' then
+		raise exception 'traceparent is not one of W3C trace context: 00-<32 hex digits>-<16>-<2>, in lower case, '
+			'neither id all zero' using errcode = 'IB010';
+	end if;
+	if octet_length(tracestate) > 512 or tracestate !~ '^[ -~]*$' then
+		raise exception 'tracestate is longer than 512 bytes or not printable ASCII' using errcode = 'IB010';
+	end if;
+	return '00' || substr(traceparent, 3, 51) || lpad(to_hex(
+		('x' || substr(traceparent, 54, 2))::bit(8)::int & case when traceparent ~ '^00' then 3 else 1 end), 2, '0')
+		|| coalesce(' ' || nullif(tracestate, ''), '');
+end $$;
+comment on function ibid.check_trace(text, text) is 'both in one text, as traceparent_in reads it; null: none';
+
+-- append_event of schema 1, with the trace.
+create function ibid.append_event(of_tenant text, of_command uuid, ordinal int, aggregate_type text,
+	aggregate_id text, event_type text, body text, wanted bigint, given_key text, correlation text,
+	causation text, at timestamptz, of_traceparent text, of_tracestate text)
+returns uuid language plpgsql as $$
+declare
+	new_id uuid := overlay(of_command::text placing lpad(to_hex(ordinal), 4, '0') from 33);
+	moved bigint;
+begin
+	-- The head goes from v - 1 to v; an aggregate that nobody has seen is at 0.
+	if wanted is null or wanted = 1 then
+		insert into ibid.aggregate as head (tenant, type, id, version)
+		values (of_tenant, aggregate_type, aggregate_id, 1)
+		on conflict (tenant, type, id) do update set version = head.version + 1
+			where wanted is null
+		returning head.version into moved;
+	else
+		update ibid.aggregate as head set version = wanted
+		where head.tenant = of_tenant and head.type = aggregate_type and head.id = aggregate_id
+			and head.version = wanted - 1
+		returning head.version into moved;
+	end if;
+	if moved is null then
+		raise exception 'version % is not the next of % %', wanted, aggregate_type, aggregate_id
+			using errcode = 'IB004';
+	end if;
+	if given_key is not null then
+		insert into ibid.event_key as used (tenant, key, event_id)
+		values (of_tenant, given_key, new_id)
+		on conflict do nothing;
+		if not found then
+			raise exception 'the event key was used before' using errcode = 'IB005';
+		end if;
+	end if;
+	insert into ibid.event as row (tenant, id, command_id, ordinal, aggregatetype, aggregateid, type,
+		payload, version, key, correlation_id, causation_id, partition_key, created_at, traceparent, tracestate)
+	values (of_tenant, new_id, of_command, ordinal, aggregate_type, aggregate_id, event_type, body,
+		moved, coalesce(given_key, of_command || ':' || ordinal), correlation, causation, aggregate_id, at,
+		of_traceparent, of_tracestate);
+	return new_id;
+end $$;
+comment on function ibid.append_event(text, uuid, int, text, text, text, text, bigint, text, text, text,
+	timestamptz, text, text) is 'appends one event to the outbox and moves its aggregate''s head';
+
+-- What the binary of schema 1 calls: there is one way to append.
+create or replace function ibid.append_event(of_tenant text, of_command uuid, ordinal int, aggregate_type text,
+	aggregate_id text, event_type text, body text, wanted bigint, given_key text, correlation text,
+	causation text, at timestamptz)
+returns uuid language plpgsql as $$
+begin
+	return ibid.append_event(of_tenant, of_command, ordinal, aggregate_type, aggregate_id, event_type, body,
+		wanted, given_key, correlation, causation, at, null, null);
+end $$;
