@@ -41,6 +41,8 @@ struct server {
 	struct house *retired; /* those before it that still have guests */
 	size_t active;         /* requests */
 	struct visitor *visitors;
+	struct visitor *leaving; /* those who were refused before they had sent all */
+	size_t leaving_count;
 	atomic_bool stopping, ended;
 	atomic_bool reachable; /* the store was, a moment ago */
 };

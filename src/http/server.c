@@ -249,6 +249,7 @@ static void *watch(void *user)
 	struct server *server = user;
 	while (!atomic_load(&server->ended)) {
 		connection_end_slow(server);
+		connection_see_off(server, false);
 		env_sleep_us(server->env, WATCH_PAUSE_US);
 	}
 	return NULL;
@@ -443,6 +444,7 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 	if (inquires)
 		pthread_join(inquirer, NULL);
 	MHD_stop_daemon(server.daemon);
+	connection_see_off(&server, true);
 	close_retired(&server);
 	upstream_free(server.upstream);
 	house_close(server.house);
