@@ -206,7 +206,7 @@ static void done(void *user, enum ibid_code code, struct ibid_result *result,
 		answer_error(&request->answer, &request->arena, err);
 	else
 		answer_result(request, result);
-	request_answered(request);
+	request_answered_together(request);
 }
 
 static void submit(struct request *request)

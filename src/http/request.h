@@ -40,6 +40,7 @@ struct server {
 	struct house *retired; /* those before it that still have guests */
 	size_t active;         /* requests */
 	struct visitor *visitors;
+	_Atomic(struct request *) answered; /* by the crew, and not resumed yet; the latest first */
 	atomic_bool stopping, ended;
 	atomic_bool reachable; /* the store was, a moment ago */
 };
@@ -71,6 +72,7 @@ struct request {
 	bool reading, too_large, suspended;
 	enum step step;
 	struct answer answer;
+	struct request *next_answered;
 
 	/* What is looked for or sent, for whoever answers later. */
 	const char *key, *payload;
@@ -94,6 +96,11 @@ void request_suspend(struct request *request);
 
 /* request->answer is there: send it. From any thread, once, after request_suspend. */
 void request_answered(struct request *request);
+
+/* The same from a thread of the crew, when that has told whatever else it knows: libmicrohttpd's
+ * thread is woken once for many. */
+void request_answered_together(struct request *request);
+void request_resume_answered(void *server);
 
 /* Work for the crew; answers when it can't take it. */
 void request_hand_on(struct request *request, crew_fn *call);
