@@ -57,6 +57,9 @@ struct crew {
 	pthread_t threads[];
 };
 
+/* The crew that the calling thread belongs to. */
+static _Thread_local const struct crew *own_crew;
+
 /* ---- Ready, resting, leading ---------------------------------------------------------------- */
 
 /* Every unlock of the crew's lock, but those of sleep. Whoever comes in a crowd wakes one thread,
@@ -140,6 +143,9 @@ static void end_task(struct task *task, enum ibid_code code, struct ibid_err *er
 		code = submission_close(&task->sub, code, &result, err);
 	submission_release(&task->sub);
 	task->done(task->user, code, result, err);
+	/* A thread that led a group and is none of the crew's has no other moment for it. */
+	if (task->crew->after && own_crew != task->crew)
+		task->crew->after(task->crew->after_user);
 	leave(task);
 }
 
@@ -297,6 +303,7 @@ static void sleep_on(struct crew *crew)
 static void *work(void *user)
 {
 	struct crew *crew = user;
+	own_crew = crew;
 	pthread_mutex_lock(&crew->lock);
 	for (;;) {
 		wake_rested(crew);
