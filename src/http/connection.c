@@ -214,6 +214,33 @@ void request_answered(struct request *request)
 	MHD_resume_connection(request->connection);
 }
 
+void request_answered_together(struct request *request)
+{
+	struct server *server = request->server;
+	request->next_answered = atomic_load(&server->answered);
+	while (!atomic_compare_exchange_weak(&server->answered, &request->next_answered, request))
+		;
+}
+
+void request_resume_answered(void *user)
+{
+	struct server *server = user;
+	struct request *first = NULL;
+	struct request *next = atomic_load(&server->answered) ? atomic_exchange(&server->answered, NULL)
+	                                                      : NULL;
+	while (next) { /* in the order of their answers */
+		struct request *request = next;
+		next = request->next_answered;
+		request->next_answered = first;
+		first = request;
+	}
+	while (first) {
+		struct request *request = first;
+		first = request->next_answered; /* it is gone when it is resumed */
+		request_answered(request);
+	}
+}
+
 void request_hand_on(struct request *request, crew_fn *call)
 {
 	struct ibid_err err = {0};
