@@ -36,7 +36,7 @@ upstream:
   headers: [Location, ETag]
   %(inquiry)s
 """
-INQUIRY = ('inquiry: { url: "/orders/by-key/{key}", executed: "status=200", not_executed: "status=404", '
+INQUIRY = ('inquiry: { url: "/orders/by-key/{external_key}", executed: "status=200", not_executed: "status=404", '
            "settle: %s, backoff: 1s..2s, give_up: 1h }")
 
 
@@ -44,7 +44,7 @@ class Service:
     """The service behind the proxy: executes what it is sent, every time, and behaves as the request's `mode` says."""
 
     def __init__(self, bed):
-        self.executed = []  # (key, body)
+        self.executed = []  # (the client's key, ours)
         self.seen = []  # every request: (method, path, headers, body)
         self.inquiries = 0
         self.lock = threading.Lock()
@@ -110,9 +110,9 @@ class Service:
         with self.lock:
             self.seen.append((handler.command, handler.path, handler.headers, body))
 
-    def execute(self, handler, body):
+    def execute(self, handler):
         with self.lock:
-            self.executed.append((handler.headers.get("Idempotency-Key"), body))
+            self.executed.append((handler.headers.get("Ibid-Client-Key"), handler.headers.get("Idempotency-Key")))
             return len(self.executed)
 
     def times(self, key):
@@ -136,13 +136,13 @@ class Service:
             handler.close_connection = True  # executes nothing, and says nothing
         elif mode == "late":
             self.free.wait(LIMIT_S)
-            self.execute(handler, body)
+            self.execute(handler)
             handler.close_connection = True
         else:
-            self.work(handler, body, mode)
+            self.work(handler, mode)
 
-    def work(self, handler, body, mode):
-        number = self.execute(handler, body)
+    def work(self, handler, mode):
+        number = self.execute(handler)
         if mode == "drop":
             handler.close_connection = True
         elif mode == "half":
@@ -160,6 +160,10 @@ class Service:
             handler.say(201, b"x" * (3 << 20), Content_Type="text/plain")
         elif mode == "binary":
             handler.say(200, bytes(range(256)), Content_Type="image/png")
+        elif mode == "controls":
+            handler.say(200, b"\x01" * 800000, Content_Type="text/plain")
+        elif mode == "packed":
+            handler.say(200, b"\x1f\x8b packed", Content_Type="text/plain", Content_Encoding="gzip")
         elif mode == "moved":
             handler.say(303, b"", Location="/orders/%d" % number)
         elif mode == "empty":
@@ -175,7 +179,7 @@ class Service:
         if handler.path.startswith(prefix):
             self.inquiries += 1
             key = handler.path[len(prefix):]
-            found = [number for number, (executed, _) in enumerate(self.executed, 1) if executed == key]
+            found = [number for number, (_, ours) in enumerate(self.executed, 1) if ours == key]
             if not self.inquiry_answers:
                 handler.say(500, b"")
             elif found:
@@ -258,8 +262,10 @@ class Proxy:
         self.assertEqual(answer.status, 201, answer)
         method, path, headers, body = self.service.seen[0]
         self.assertEqual((method, path, body), ("POST", "/orders", b'{ "item" : "tea" }'))
-        self.assertEqual((headers["X-Custom"], headers["X-Empty"], headers["Content-Type"], headers["Idempotency-Key"]),
+        self.assertEqual((headers["X-Custom"], headers["X-Empty"], headers["Content-Type"], headers["Ibid-Client-Key"]),
                          ("a b", "", "application/json", "k-1"))
+        self.assertEqual(len(headers.get_all("Idempotency-Key")), 1)
+        self.assertRegex(headers["Idempotency-Key"], "^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$")
         self.assertEqual(headers["Ibid-Command-Id"], answer.headers["Ibid-Command-Id"])
         self.assertEqual(headers["Host"], "127.0.0.1:%d" % self.service.port)
         self.assertEqual((headers["X-Forwarded-For"], headers["X-Forwarded-Proto"], headers["X-Forwarded-Host"],
@@ -320,13 +326,15 @@ class Proxy:
 
     def test_answers_of_every_kind_are_replayed_byte_for_byte(self):
         server = self.proxy()
-        for mode, status, body in (("binary", 200, bytes(range(256))), ("moved", 303, b""), ("empty", 204, b""),
+        for mode, status, body in (("binary", 200, bytes(range(256))), ("controls", 200, b"\x01" * 800000),
+                                   ("packed", 200, b"\x1f\x8b packed"), ("moved", 303, b""), ("empty", 204, b""),
                                    ("invalid", 422, b'{"wrong":  "item"}'), ("conflict", 409, b"it is there")):
             answers = [self.order(server, "k-" + mode, {"mode": mode}) for _ in range(3)]
             self.assertEqual({(answer.status, answer.body) for answer in answers}, {(status, body)}, answers)
             self.assertEqual([answer.headers["Idempotent-Replayed"] for answer in answers], [None, "true", "true"])
             self.assertEqual(len({(answer.headers["Content-Type"], answer.headers["Location"]) for answer in answers}), 1)
-            self.assertEqual(sum(1 for seen in self.service.seen if seen[2]["Idempotency-Key"] == "k-" + mode), 1)
+            self.assertEqual({answer.headers["Content-Encoding"] for answer in answers}, {"gzip" if mode == "packed" else None})
+            self.assertEqual(sum(1 for seen in self.service.seen if seen[2]["Ibid-Client-Key"] == "k-" + mode), 1)
         self.assertEqual((self.state("k-binary"), self.state("k-invalid")), ("COMPLETED", "REJECTED"))
 
     def test_an_answer_that_is_too_large_is_not_kept_but_known(self):
@@ -346,7 +354,7 @@ class Proxy:
                 self.assertEqual((answer.status, answer.body), (status, b"not now"), answer)
                 self.assertEqual((answer.headers["Retry-After"], answer.headers["WWW-Authenticate"]), ("7", "Basic"))
                 self.assertIsNone(answer.headers["Idempotent-Replayed"])
-            self.assertEqual(sum(1 for seen in self.service.seen if seen[2]["Idempotency-Key"] == key), 2)
+            self.assertEqual(sum(1 for seen in self.service.seen if seen[2]["Ibid-Client-Key"] == key), 2)
             self.assertEqual(self.state(key), "FAILED")
 
     def test_409_and_5xx_are_what_the_contract_says(self):
@@ -358,11 +366,11 @@ class Proxy:
             for _ in range(2):
                 answer = self.order(server, "k-" + mode, {"mode": mode}, "/again")
                 self.assertEqual((answer.status, answer.headers["Idempotent-Replayed"]), (status, None), answer)
-            self.assertEqual(sum(1 for seen in self.service.seen if seen[2]["Idempotency-Key"] == "k-" + mode), 2)
+            self.assertEqual(sum(1 for seen in self.service.seen if seen[2]["Ibid-Client-Key"] == "k-" + mode), 2)
         for _ in range(2):
             answer = self.order(server, "k-lenient", {"mode": "invalid"}, "/lenient")
             self.assertEqual((answer.status, answer.headers["Idempotent-Replayed"]), (422, None), answer)
-        self.assertEqual(sum(1 for seen in self.service.seen if seen[2]["Idempotency-Key"] == "k-lenient"), 2)
+        self.assertEqual(sum(1 for seen in self.service.seen if seen[2]["Ibid-Client-Key"] == "k-lenient"), 2)
         answers = [self.order(server, "k-final", {"mode": "error"}, "/final") for _ in range(2)]
         self.assertEqual([(answer.status, answer.body) for answer in answers], [(500, b"oh")] * 2)
         self.assertEqual(self.service.times("k-final"), 1)
@@ -421,6 +429,20 @@ class Proxy:
         self.assertEqual(self.number("select count(*) from %s where state = 'OPEN'" % self.ledger("exception")), 0)
         self.assertEqual(self.number("select count(*) from %s where resolution = 'confirmed-executed'" %
                                      self.ledger("exception")), 3)
+
+    def test_two_clients_with_the_same_key_are_two_commands_to_the_service(self):
+        server = self.proxy()
+        tokens = [self.token(client) for client in ("alice", "bob")]
+        lost = self.order(server, "k-1", {"mode": "refuse-silently"}, Authorization="Bearer " + tokens[0])
+        self.assertEqual(lost.status, 202, lost)
+        self.assertEqual(self.order(server, "k-1", {"item": "bob's"}, Authorization="Bearer " + tokens[1]).status, 201)
+        end = time.monotonic() + LIMIT_S
+        while self.number("select count(*) from %s where state = 'UNKNOWN'" % self.ledger("command")):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+        self.assertEqual(self.number("select count(*) from %s where state = 'FAILED' and client = 'alice'" %
+                                     self.ledger("command")), 1)  # bob's order was not taken for hers
+        self.assertEqual(len({seen[2]["Idempotency-Key"] for seen in self.service.seen if seen[0] == "POST"}), 2)
 
     def test_what_was_not_executed_may_be_sent_again_with_the_same_key(self):
         server = self.proxy()
@@ -589,7 +611,7 @@ class Proxy:
     def test_a_protected_route_can_not_be_written_differently(self):
         server = self.proxy("upstream.other=all")
         for path in ("/orders/", "/Orders", "//orders", "/./orders", "/a/../orders", "/%6frders", "/orders%2f", "/orders/.",
-                     "/orders%00", "/orders/..", "/%2e/orders", "/orders\\"):
+                     "/orders%00", "/orders/..", "/%2e/orders", "/orders\\", "/orders#x", "/pages?a#b"):
             answer = self.order(server, None, {"item": "x"}, path)
             self.assertIn(answer.status, (400, 404), (path, answer))
         self.assertEqual(self.service.seen, [])
@@ -651,6 +673,9 @@ class Proxy:
                       b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
                       b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n"):
             self.assertRegex(server.raw(head + lines), b"^HTTP/1.1 400 ", lines)
+        for value in (b"a\rX-HTTP-Method-Override: DELETE", b"a\x0b", b"a\x7f", b"a\x01"):
+            self.assertRegex(server.raw(head + b"X-A: " + value + b"\r\nContent-Length: 2\r\n\r\n{}"), b"^HTTP/1.1 400 ",
+                             value)
         for first in (b"CONNECT x:80 HTTP/1.1", b"TRACE / HTTP/1.1", b"OPTIONS * HTTP/1.1", b"GET http://other/ HTTP/1.1"):
             self.assertRegex(server.raw(first + b"\r\nHost: x\r\n\r\n"), b"^HTTP/1.1 40[045] ", first)
         self.assertEqual(self.service.seen, [])
