@@ -30,6 +30,7 @@ struct call {
 	const char *body; /* NULL: none, or what `more` gives */
 	size_t body_size;
 	int64_t deadline_us; /* for all of it */
+	int64_t send_by_us;  /* on the steady clock: later nothing is sent any more; 0: whenever */
 	bool repeatable;     /* it changes nothing: a connection may be used again */
 	size_t answer_max;   /* bytes of the answer's body that are kept; more: `too_large` */
 
@@ -57,6 +58,8 @@ struct call {
 
 	/* calls.c's own. */
 	CURL *easy;
+	struct env *env;
+	bool headed; /* what follows are trailers */
 	int64_t late_at_us;
 	bool adding, going_on, breaking_off;
 	struct call *next;

@@ -5,12 +5,12 @@ import contextlib
 import hashlib
 import http.server
 import json
+import re
 import socket
 import subprocess
 import threading
 import time
 import unittest
-import uuid
 
 from serve_bed import BIN, LIMIT_S, Postgres, Server, Sqlite
 
@@ -197,6 +197,71 @@ class Service:
                     handler.wfile.write(b"y" * (1 << 16))
         else:
             handler.say(200, b"page", Content_Type="text/html", Set_Cookie="a=1", Cache_Control="max-age=5")
+
+
+class Wire:
+    """A way to the store that can stall: what comes back from there is held, from the answer to a commit on."""
+
+    def __init__(self, bed, host, port):
+        self.target, self.marked = (host, port), None
+        self.held, self.flows = threading.Event(), threading.Event()
+        self.flows.set()
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.port = self.server.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+        bed.addCleanup(self.flows.set)
+        bed.addCleanup(self.server.close)
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.server.accept()
+                store = socket.create_connection(self.target)
+                for source, sink, up in ((client, store, True), (store, client, False)):
+                    threading.Thread(target=self.carry, args=(source, sink, up), daemon=True).start()
+
+    def carry(self, source, sink, up):
+        """Hold what follows the message after the one that holds the mark: its claim, then its commit."""
+        claimed = False
+        with contextlib.suppress(OSError):
+            while piece := source.recv(65536):
+                if up and claimed:
+                    claimed = False
+                    self.flows.clear()
+                    self.held.set()
+                elif up and self.marked and self.marked in piece:
+                    self.marked, claimed = None, True
+                elif not up:
+                    self.flows.wait(LIMIT_S)
+                sink.sendall(piece)
+        for end in (source, sink):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+
+class RawService:
+    """Gives the same bytes to whoever asks."""
+
+    def __init__(self, bed, said):
+        self.said = said
+        self.server = socket.create_server(("127.0.0.1", 0), backlog=100)
+        self.url = "http://127.0.0.1:%d" % self.server.getsockname()[1]
+        threading.Thread(target=self.serve, daemon=True).start()
+        bed.addCleanup(self.server.close)
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.server.accept()
+                threading.Thread(target=self.answer, args=(client,), daemon=True).start()
+
+    def answer(self, client):
+        with contextlib.suppress(OSError), client:
+            while b"\r\n\r\n" not in client.recv(65536):
+                pass
+            client.sendall(self.said)
+            client.shutdown(socket.SHUT_WR)
+            client.recv(1)
 
 
 class Proxy:
@@ -647,6 +712,17 @@ class Proxy:
         self.assertEqual(chunked.status, 413, chunked)
         self.assertEqual(self.service.executed, [])
 
+    def test_what_comes_behind_an_answer_is_no_part_of_its_head(self):
+        trailers = b"".join(b"X-T%d: %s\r\n" % (number, b"z" * 200) for number in range(40))
+        self.service = RawService(self, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-A: b\r\n\r\n"
+                                        b"a\r\n0123456789\r\n0\r\n" + trailers + b"\r\n")
+        server = self.proxy()
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(lambda number: server.get("/t%d" % number), range(200)))
+        self.assertEqual({(answer.status, answer.body, answer.headers["X-A"]) for answer in answers},
+                         {(200, b"0123456789", "b")})
+        self.assertEqual([answer for answer in answers if answer.headers["X-T1"]], [])
+
     def test_a_client_that_reads_nothing_holds_no_memory(self):
         server = self.proxy()
         before = server.memory_kib()
@@ -735,7 +811,25 @@ class ProxyOnSqlite(Proxy, Sqlite, unittest.TestCase):
 
 
 class ProxyOnPostgres(Proxy, Postgres, unittest.TestCase):
-    pass
+    def test_who_hears_too_late_of_its_claim_sends_nothing(self):  # I6
+        """The store does not answer for longer than the lease; meanwhile another proxy has looked and was free to send."""
+        self.contract("hurry", "POST /hurry", lease="2s", deadline="1s")
+        user, host, port, name = re.fullmatch(r"postgres://(.*@)([^:]*):(\d+)/(.*)", self.url).groups()
+        wire, straight = Wire(self, host, int(port)), self.url
+        self.url = "postgres://%s127.0.0.1:%d/%s" % (user, wire.port, name)
+        slow = self.proxy("http.threads=1")
+        self.url = straight
+        fast = self.proxy()
+        wire.marked = b"stall-me"
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            late = pool.submit(self.order, slow, "stall-me", {"item": "x"}, "/hurry")
+            self.assertTrue(wire.held.wait(LIMIT_S))
+            self.await_answer(fast, "stall-me", {"item": "x"}, 201, "/hurry")
+            wire.flows.set()
+            told = late.result(LIMIT_S)
+        self.assertEqual((told.status, told.json["type"]), (202, "/problems/outcome-unknown"), told)
+        self.assertEqual(self.order(slow, "stall-me", {"item": "x"}, "/hurry").status, 201)
+        self.assertEqual(self.service.times("stall-me"), 1)
 
 
 if __name__ == "__main__":
