@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "store/postgres/postgres.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -24,7 +25,13 @@ struct group {
 	struct arena arena;
 	struct group_member *members[GROUP_MAX];
 	size_t count;
+	struct pg_emitted emitted; /* what the scripts told to be written */
+	const char *turn;          /* whose it is when all have run; nobody's: no_turn */
 };
+
+/* A script that only tells its events needs no turn. Whatever asks for the running command all the
+ * same, in a function or a trigger, finds none and fails. */
+static const char no_turn[] = "group";
 
 static void leave_out(struct group *group, size_t at)
 {
@@ -68,21 +75,24 @@ COLUMN(causation_of, member->audit.causation_id)
 COLUMN(trace_of, pg_trace(arena, member->audit.traceparent, member->audit.tracestate))
 #undef COLUMN
 
+void pg_array_add(struct str *text, const char *value)
+{
+	str_adds(text, text->size ? "," : "{");
+	str_adds(text, value ? "\"" : "null");
+	for (const char *at = value; at && *at; at++) {
+		if (*at == '"' || *at == '\\')
+			str_addc(text, '\\');
+		str_addc(text, *at);
+	}
+	str_adds(text, value ? "\"" : "");
+}
+
 /* One value of each member, as the text of an array. */
 static const char *array_of(struct group *group, column_fn *column)
 {
 	struct str text = STR_INIT(64 << 20);
-	for (size_t i = 0; i < group->count; i++) {
-		const char *value = column(&group->arena, group->members[i]);
-		str_adds(&text, i ? "," : "{");
-		str_adds(&text, value ? "\"" : "null");
-		for (const char *at = value; at && *at; at++) {
-			if (*at == '"' || *at == '\\')
-				str_addc(&text, '\\');
-			str_addc(&text, *at);
-		}
-		str_adds(&text, value ? "\"" : "");
-	}
+	for (size_t i = 0; i < group->count; i++)
+		pg_array_add(&text, column(&group->arena, group->members[i]));
 	str_addc(&text, '}');
 	const char *array = text.failed ? NULL : arena_strndup(&group->arena, text.data, text.size);
 	group->arena.failed |= text.failed;
@@ -137,31 +147,36 @@ static enum ibid_code claim_all(struct group *group, struct ibid_err *err)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-/* All calls of the run; a member's begin at `first[i]` with its turn. */
+/* All calls of the run; a member's begin at `first[i]`, with its turn where that changes, and its
+ * script's at `script[i]`. */
 struct run {
 	struct pg_call *calls;
 	size_t count;
-	size_t first[GROUP_MAX + 1];
+	size_t first[GROUP_MAX + 1], script[GROUP_MAX];
 	bool settles; /* each member's calls end with group_settle */
 };
 
-static const char **turn_values(struct group *group, size_t at)
+static const char **turn_values(struct group *group, const struct group_member *member)
 {
 	struct arena *arena = &group->arena;
-	const struct work_context *context = group->members[at]->context;
+	const struct work_context *context = member->context;
+	bool told = member->script->told;
+	const char *next = told ? no_turn : pg_uuid(arena, &context->command_id);
 	const char *own[] = {
-	    pg_uuid(arena, &context->command_id),
-	    context->tenant,
-	    context->correlation_id ? context->correlation_id : "",
-	    context->causation_id ? context->causation_id : "",
-	    pg_join(arena, context->emits, context->emit_count),
-	    pg_time(arena, context->now_us),
-	    at ? pg_uuid(arena, &group->members[at - 1]->context->command_id) : "group",
-	    pg_trace(arena, context->traceparent, context->tracestate),
+	    next,
+	    told ? "" : context->tenant,
+	    !told && context->correlation_id ? context->correlation_id : "",
+	    !told && context->causation_id ? context->causation_id : "",
+	    told ? "" : pg_join(arena, context->emits, context->emit_count),
+	    told ? "" : pg_time(arena, context->now_us),
+	    group->turn,
+	    told ? "" : pg_trace(arena, context->traceparent, context->tracestate),
+	    told ? "" : "0",
 	};
 	const char **values = arena_array(arena, sizeof own / sizeof *own, sizeof *values);
 	if (values)
 		memcpy(values, own, sizeof own);
+	group->turn = next;
 	return values;
 }
 
@@ -172,15 +187,18 @@ static bool make_run(struct group *group, struct run *ret)
 	for (size_t i = 0; i < group->count; i++)
 		count += 2 + group->members[i]->script->parts.count;
 	*ret = (struct run){.settles = group->store->settles};
+	group->turn = no_turn;
 	ret->calls = arena_array(arena, count, sizeof *ret->calls);
 	for (size_t i = 0; ret->calls && i < group->count; i++) {
 		const struct group_member *member = group->members[i];
 		const struct script *script = member->script;
 		ret->first[i] = ret->count;
-		ret->calls[ret->count++] = PG_CALL(GROUP_TURN, .values = turn_values(group, i));
+		if (!script->told || group->turn != no_turn)
+			ret->calls[ret->count++] = PG_CALL(GROUP_TURN, .values = turn_values(group, member));
+		ret->script[i] = ret->count;
 		for (size_t k = 0; k < script->parts.count; k++)
 			ret->calls[ret->count++] = (struct pg_call){
-			    .statement = &script->statements[k],
+			    .statement = script->told ? &script->told[k] : &script->statements[k],
 			    .values = pg_script_values(arena, &script->parts.items[k], member->values, 0),
 			};
 		if (ret->settles)
@@ -216,21 +234,39 @@ static enum ibid_code run_failed(struct group *group, const struct run *run,
 	}
 	bool own = code == IBID_REJECTED || code == IBID_DUPLICATE || code == IBID_FAILED ||
 	           code == IBID_LIMIT ||
-	           (code == IBID_MISUSE && trip->done != run->first[at]); /* its script's own words */
+	           (code == IBID_MISUSE && at < group->count &&
+	            trip->done >= run->script[at]); /* its script's own words */
 	if (!own || at == group->count)
 		return code;
 	leave_out(group, at);
 	return IBID_OK;
 }
 
+/* The events of one member. False: one of them is no good. */
+static bool read_events(struct group *group, const struct run *run, size_t at)
+{
+	const struct group_member *member = group->members[at];
+	const struct script *script = member->script;
+	group->emitted.last = 0;
+	for (size_t k = 0; script->told && k < script->parts.count; k++)
+		if (script->told[k].sql != script->statements[k].sql &&
+		    !pg_emitted_read(&group->arena, member->context, run->calls[run->script[at] + k].result,
+		                     &group->emitted))
+			return false;
+	return true;
+}
+
 /* Read the answers. False: one is not a success, and is left out. */
 static bool read_answers(struct group *group, const struct run *run)
 {
 	struct ibid_err ignored;
+	group->emitted = (struct pg_emitted){.end = &group->emitted.first};
 	for (size_t i = 0; i < group->count; i++) {
 		struct group_member *member = group->members[i];
-		const PGresult *result = run->calls[run->first[i] + member->script->parts.count].result;
-		if (pg_read_answer(member->arena, result, 0, &member->outcome, &ignored) ||
+		const PGresult *result =
+		    run->calls[run->script[i] + member->script->parts.count - 1].result;
+		if (!read_events(group, run, i) ||
+		    pg_read_answer(member->arena, result, 0, &member->outcome, &ignored) ||
 		    !member->complete(member)) {
 			leave_out(group, i);
 			return false;
@@ -270,6 +306,13 @@ static column_fn *const written[] = {
     trace_of,
 };
 
+static enum ibid_code queue_events(struct group *group, struct pg_tx *tx, struct ibid_err *err)
+{
+	const char **values = pg_emitted_values(&group->arena, &group->emitted);
+	return values ? pg_tx_queue(tx, PG_CALL(GROUP_EVENTS, .values = values), err)
+	              : err_set(err, IBID_NOMEM, "out of memory");
+}
+
 static enum ibid_code queue_rows(struct group *group, struct pg_tx *tx, struct ibid_err *err)
 {
 	enum { COUNT = sizeof written / sizeof *written };
@@ -279,6 +322,8 @@ static enum ibid_code queue_rows(struct group *group, struct pg_tx *tx, struct i
 	if (group->arena.failed)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	enum ibid_code code = pg_tx_queue(tx, PG_CALL(GROUP_PLAN), err);
+	if (!code && group->emitted.count)
+		code = queue_events(group, tx, err);
 	if (!code)
 		code = pg_tx_queue(tx, PG_CALL(GROUP_WRITE, .values = values), err);
 	for (size_t i = 0; !code && i < group->count; i++)
@@ -296,6 +341,7 @@ static enum ibid_code write_all(struct group *group, struct ibid_err *err)
 	group->conn = NULL;
 	if (code)
 		return code;
+	snprintf(tx->command_id, sizeof tx->command_id, "%s", group->turn); /* for the guard */
 	code = queue_rows(group, tx, err);
 	struct tx *open = &tx->base;
 	if (!code)

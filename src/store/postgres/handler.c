@@ -51,6 +51,30 @@ static enum ibid_code build(struct script *script, const char *file, const char 
 	return arena->failed ? err_set(err, IBID_NOMEM, "out of memory") : IBID_OK;
 }
 
+/* In a group its events are told, where every emit of it can be. */
+static enum ibid_code build_told(struct script *script, struct ibid_err *err)
+{
+	struct arena *arena = &script->arena;
+	size_t count = script->parts.count, told = 0;
+	struct pg_statement *statements = arena_array(arena, count, sizeof *statements);
+	for (size_t i = 0; statements && i < count; i++) {
+		const char *sql = pg_emitted_sql(arena, script->statements[i].sql);
+		if (!sql && !pg_emitted_fits(script->statements[i].sql))
+			return IBID_OK;
+		statements[i] = script->statements[i];
+		if (!sql)
+			continue;
+		told++;
+		statements[i].sql = sql;
+		if (!pg_statement_register(&statements[i]))
+			return err_set(err, IBID_NOMEM, "out of memory");
+	}
+	if (arena->failed)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	script->told = told ? statements : NULL;
+	return IBID_OK;
+}
+
 enum ibid_code pg_make_script(struct store *store, const char *file, const char *text,
                               const struct param_spec *params, size_t count, struct script **ret,
                               struct ibid_err *err)
@@ -59,6 +83,8 @@ enum ibid_code pg_make_script(struct store *store, const char *file, const char 
 	if (!script)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	enum ibid_code code = build(script, file, text, params, count, err);
+	if (!code)
+		code = build_told(script, err);
 	if (!code && !script->leaves_state)
 		code = pg_express_build(pg_store_of(store), script, err);
 	if (code)

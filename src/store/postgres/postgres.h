@@ -12,6 +12,7 @@
 #define STORE_POSTGRES_H
 
 #include "store/script.h"
+#include "base/str.h"
 #include "store/store.h"
 
 #include <libpq-fe.h>
@@ -40,8 +41,9 @@
 	X(GROUP_PLAN, group_plan, 0)                                                                   \
 	X(GROUP_PLAN_END, group_plan_end, 0)                                                           \
 	X(GROUP_LOCK, group_lock, 2)                                                                   \
+	X(GROUP_EVENTS, group_events, 11)                                                              \
 	X(GROUP_FIND, group_find, 4)                                                                   \
-	X(GROUP_TURN, group_turn, 8)                                                                   \
+	X(GROUP_TURN, group_turn, 9)                                                                   \
 	X(GROUP_SETTLE, group_settle, 0)                                                               \
 	X(GROUP_WRITE, group_write, 21)                                                                \
 	X(GROUP_DEFERRABLE, group_deferrable, 0)                                                       \
@@ -321,9 +323,42 @@ struct script {
 	const char *file;
 	struct script_statements parts;
 	struct pg_statement *statements; /* one per part */
+	struct pg_statement *told;       /* likewise, in a group: see emitted.c; NULL: none */
 	bool sets, leaves_state;         /* maybe: see script.h */
 	struct pg_statement finish; /* the last part, wrapped for express; sql NULL: not possible */
 };
+
+/* ---- emitted.c ------------------------------------------------------------------------------ */
+
+/* The statement that tells what this one would emit; NULL: it is none of those, or no memory. */
+const char *pg_emitted_sql(struct arena *arena, const char *sql);
+
+/* May this statement stand beside such ones? */
+bool pg_emitted_fits(const char *sql);
+
+struct pg_emitted_event {
+	const struct work_context *context;
+	int ordinal;
+	const char *aggregate_type, *aggregate_id, *type, *payload;
+	struct pg_emitted_event *next;
+};
+
+/* Events of all members, in their order; `last`: the ordinal of the member's latest. */
+struct pg_emitted {
+	struct pg_emitted_event *first, **end;
+	size_t count;
+	int last;
+};
+
+/* Add what a statement told. False: emit would refuse it. */
+bool pg_emitted_read(struct arena *arena, const struct work_context *context,
+                     const PGresult *result, struct pg_emitted *ret);
+
+/* For group_events; NULL without memory. */
+const char **pg_emitted_values(struct arena *arena, const struct pg_emitted *emitted);
+
+/* Begin an array's text with a value, or add one; NULL is SQL NULL. */
+void pg_array_add(struct str *text, const char *value);
 
 enum { EXPRESS_PARAMS = 18 };
 
