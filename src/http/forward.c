@@ -253,6 +253,7 @@ static void done(struct call *call)
 {
 	struct forward *forward = forward_of(call);
 	struct ibid_err err = {0};
+	meters_call(forward->house, forward->contract, call);
 	enum ibid_code code = crew_call_later(forward->house->crew, forward->tenant, 0, finish, forward,
 	                                      &err);
 	if (!code)
@@ -357,6 +358,7 @@ static void begin(struct request *request)
 	struct upstream *upstream = request->server->upstream;
 	struct ibid_err err = {0};
 	if (!upstream_take_place(upstream)) {
+		meters_outcome(request->house, request->contract, NULL, 0);
 		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE,
 		               "too many requests are at the service already; nothing was done");
 		return;

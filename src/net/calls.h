@@ -54,10 +54,11 @@ struct call {
 	struct str answer_head; /* the lines of its headers */
 	struct str answer;
 	bool too_large;
+	int64_t took_us; /* from its start to its end */
 
 	/* calls.c's own. */
 	CURL *easy;
-	int64_t late_at_us;
+	int64_t began_us, late_at_us;
 	bool adding, going_on, breaking_off;
 	struct call *next;
 };
