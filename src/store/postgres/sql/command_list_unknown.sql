@@ -11,6 +11,7 @@ select
 	(extract(epoch from c.expires_at) * 1000000)::bigint,
 	c.lease_token, (extract(epoch from c.lease_until) * 1000000)::bigint,
 	false,
+	c.correlation_id, c.causation_id, c.traceparent, c.tracestate,
 	null::text
 from ibid.command as c
 where c.state = 'UNKNOWN' and c.lease_token is not null

@@ -5,6 +5,7 @@ select
   c.tenant, c.operation, c.scope, c.key, c.id, c.state, c.scheme, c.contract_version, c.fingerprint,
   c.linked, c.status, c.resource_type, c.resource_id, c.reason, c.text, c.audit_id, c.attempts,
   c.client, c.actor, c.created_us, c.finished_us, c.expires_us, c.lease_token, c.lease_until_us,
+  c.correlation_id, c.causation_id, c.traceparent, c.tracestate,
   null
 from ibid_command c indexed by ibid_command_lease
 where (c.state = 'IN_PROGRESS' or c.state = 'UNKNOWN') and c.state = 'UNKNOWN' and c.lease_token is not null
