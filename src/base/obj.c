@@ -67,5 +67,15 @@ void obj_bool(struct str *out, const char *name, bool value)
 void obj_raw(struct str *out, const char *name, const char *json)
 {
 	add_name(out, name);
-	str_adds(out, json && *json ? json : "null");
+	if (!json || !*json)
+		json = "null";
+	while (*json) {
+		size_t size = strcspn(json, "\r\n"); /* they only stand between tokens */
+		str_add(out, json, size);
+		json += size;
+		if (*json) {
+			str_addc(out, ' ');
+			json++;
+		}
+	}
 }

@@ -15,6 +15,7 @@ void obj_end(struct str *out, char bracket);
 void obj_text(struct str *out, const char *name, const char *text);
 void obj_int(struct str *out, const char *name, int64_t number);
 void obj_bool(struct str *out, const char *name, bool value);
-void obj_raw(struct str *out, const char *name, const char *json); /* NULL or "": null */
+/* NULL or "": null. What is added stays on one line. */
+void obj_raw(struct str *out, const char *name, const char *json);
 
 #endif

@@ -226,6 +226,15 @@ static bool print_dossier_json(struct arena *arena, const struct dossier *dossie
 
 /* ---- Text ----------------------------------------------------------------------------------- */
 
+/* A body that was kept as it came may have line breaks between its tokens. */
+static const char *one_line(struct arena *arena, const char *json)
+{
+	char *copy = arena_strdup(arena, json);
+	for (char *at = copy; at && (at = strpbrk(at, "\r\n"));)
+		*at = ' ';
+	return copy;
+}
+
 static void print_row(struct arena *arena, const struct command_row *row)
 {
 	const char *scope = row->identity.scope, *state = command_state_name(row->state);
@@ -243,7 +252,7 @@ static void print_row(struct arena *arena, const struct command_row *row)
 	field_print("status", number_text(arena, row->status));
 	field_print("reason", reason_text(arena, row));
 	field_print("resource", thing_text(arena, row->resource_type, row->resource_id));
-	field_print("body", row->body);
+	field_print("body", one_line(arena, row->body));
 	field_print("contract", arena_printf(arena, "version %d", row->contract_version));
 	field_print("fingerprint", arena_printf(arena, "%s (scheme %d)",
 	                                        hash_text(arena, &row->fingerprint), row->scheme));

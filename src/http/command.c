@@ -204,7 +204,7 @@ void command_answer(struct request *request, struct ibid_result *result)
 {
 	struct answer *answer = &request->answer;
 	bool problem = result->decision != IBID_DECISION_EXECUTED &&
-	               result->decision != IBID_DECISION_LINKED;
+	               result->decision != IBID_DECISION_LINKED && !result->own_body;
 	answer->result = result;
 	answer->status = result->status;
 	answer->body = result->body_size ? result->body : NULL;

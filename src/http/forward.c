@@ -274,6 +274,16 @@ static void send_on(struct forward *forward)
 	done(&forward->call);
 }
 
+/* For the service's own log; it goes without where there is no memory. */
+static void add_command_id(struct forward *forward)
+{
+	const char *line = arena_printf(&forward->arena, "Ibid-Command-Id: %s",
+	                                ibid_work_command_id(ibid_staged_work(forward->staged)));
+	struct curl_slist *longer = line ? curl_slist_append(forward->call.headers, line) : NULL;
+	if (longer)
+		forward->call.headers = longer;
+}
+
 /* On one of the crew's threads: there is a lease, or somebody has decided before. */
 static void staged(void *user, enum ibid_code code, struct ibid_staged *held,
                    struct ibid_result *result, const struct ibid_err *err)
@@ -281,11 +291,7 @@ static void staged(void *user, enum ibid_code code, struct ibid_staged *held,
 	struct forward *forward = user;
 	forward->staged = held;
 	if (held) {
-		const char *id = ibid_work_command_id(ibid_staged_work(held));
-		struct curl_slist *longer = curl_slist_append(
-		    forward->call.headers, arena_printf(&forward->arena, "Ibid-Command-Id: %s", id));
-		if (longer)
-			forward->call.headers = longer;
+		add_command_id(forward);
 		send_on(forward);
 		return;
 	}

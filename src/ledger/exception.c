@@ -3,6 +3,8 @@
 
 #include "base/traceparent.h"
 
+#include <assert.h>
+
 #define HOUR_US (INT64_C(3600) * 1000000)
 
 /* What each trouble calls for. Times and severities are ours, the owner is the contract's. */
@@ -68,6 +70,7 @@ enum ibid_code trouble_over(struct tx *tx, struct arena *arena, const struct com
                             struct ibid_err *err)
 {
 	bool executed = row->state == COMMAND_COMPLETED;
+	assert(row->state != COMMAND_UNKNOWN); /* I8: what nobody knows has an open item */
 	struct exception_end end = {
 	    .tenant = row->identity.tenant,
 	    .queue = troubles[TROUBLE_STAGED_UNKNOWN].queue,

@@ -303,10 +303,8 @@ void calls_free(struct calls *calls)
 	pthread_mutex_unlock(&calls->lock);
 	curl_multi_wakeup(calls->multi);
 	pthread_join(calls->thread, NULL);
-	for (struct call *call = calls->list; call; call = call->next) {
-		curl_multi_remove_handle(calls->multi, call->easy);
-		curl_easy_cleanup(call->easy);
-	}
+	while (calls->list)
+		end_call(calls, calls->list, CURLE_ABORTED_BY_CALLBACK);
 	curl_multi_cleanup(calls->multi);
 	pthread_mutex_destroy(&calls->lock);
 	free(calls);

@@ -73,7 +73,7 @@ struct calls;
 IBID_CHECK enum ibid_code calls_new(struct env *env, const struct calls_options *options,
                                     struct calls **ret, struct ibid_err *err);
 
-/* Calls that have no end yet are dropped: their `done` is not called. Takes NULL. */
+/* Calls that have no end yet are broken off. Takes NULL. */
 void calls_free(struct calls *calls);
 
 /* Make it. IBID_NOMEM: it was not made; otherwise `done` is called once, and may be before this

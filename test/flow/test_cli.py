@@ -1091,6 +1091,23 @@ class StoreCases:
             self.assertIn(scope, answer.err)
             self.show("--operation", "create-payment", "--key", "k-1", "--scope", scope)
 
+    def test_a_rejection_with_words_of_its_own_is_shown_and_replayed_with_them(self):  # B03
+        self.init()
+        self.submit(PAYMENT.replace("12.50", "0"), code=3)
+        identity = self.submit(PAYMENT.replace("12.50", "0"), "--json", code=3).json["command_id"]
+        body = '{"why" : "closed",\n\r\n  "since":1.50 }'
+        lite = self.store.startswith("sqlite:")
+        self.change("insert into ibid.answer (tenant, command_id, %sbody) values ('acme', '%s', %s'%s')" %
+                    ("" if lite else "attempts, ", identity, "" if lite else "1, ", body))
+        self.assertIn('\nbody         {"why" : "closed",     "since":1.50 }\n', self.show(identity).out)
+        shown = self.show(identity, "--json")
+        self.assertEqual(({"why": "closed", "since": 1.5}, "REJECTED"), (shown.json["body"], shown.json["state"]))
+        self.assertEqual(1, shown.out.count("\n"))
+        again = self.submit(PAYMENT.replace("12.50", "0"), "--json", code=3)
+        self.assertEqual(("rejected", True, 422, {"why": "closed", "since": 1.5}),
+                         tuple(again.json[name] for name in ("decision", "replayed", "status", "body")))
+        self.assertEqual(1, again.out.count("\n"))
+
     def test_a_rejection_shows_its_reason_and_no_audit_entry(self):
         self.init()
         self.submit(PAYMENT.replace('"B"', '"A"'), code=3)

@@ -229,13 +229,16 @@ class Metrics(Pages):
         self.assertLess(abs(page.get("process_start_time_seconds") - time.time()), LIMIT_S)
         self.assertGreater(page.get("process_resident_memory_bytes"), 1 << 20)
 
-    def measuring_sql(self):
-        with open(os.path.join(SOURCE, "src", "store", self.store, "sql", "ledger_measure.sql"), encoding="utf-8") as handle:
+    def sql(self, name):
+        with open(os.path.join(SOURCE, "src", "store", self.store, "sql", name + ".sql"), encoding="utf-8") as handle:
             return handle.read()
+
+    def measuring_sql(self):
+        return self.sql("ledger_measure")
 
     def test_a_large_ledger_is_measured_without_reading_it(self):
         self.fill(150000)
-        for scan in self.scans():
+        for scan in self.scans() + self.listing_scans():
             self.assertIn("lease", scan)
         estimated = json.loads(self.ibid("status", "--json").stdout)["commands"]
         self.assertTrue(100000 <= estimated <= 300000, estimated)
@@ -459,6 +462,13 @@ class MetricsOnSqlite(Metrics, Sqlite, unittest.TestCase):
         self.assertIn("ibid_command_id", bounded)  # the one with a limit
         return others
 
+    def listing_scans(self):
+        """How what is unknown is listed."""
+        with contextlib.closing(sqlite3.connect(self.path, timeout=LIMIT_S)) as db:
+            plan = [row[3] for row in db.execute("explain query plan " + self.sql("command_list_unknown"),
+                                                 ("t", "note", None, 9))]
+        return [step for step in plan if re.match("(SCAN|SEARCH) ", step)]
+
 
 class MetricsOnPostgres(Metrics, Postgres, unittest.TestCase):
     def change(self, sql):
@@ -479,6 +489,18 @@ class MetricsOnPostgres(Metrics, Postgres, unittest.TestCase):
             plan = [row[0] for row in cursor.fetchall()]
         found = [step for step in plan if re.search("Scan .*on command", step) and "never executed" not in step]
         self.assertEqual(len(found), 3, plan)
+        return found
+
+    def listing_scans(self):
+        """How what is unknown is listed, planned for these values and for all."""
+        found = []
+        with contextlib.closing(psycopg2.connect(self.url)) as db, db.cursor() as cursor:
+            cursor.execute("prepare listing (text, text, uuid, bigint) as " + self.sql("command_list_unknown"))
+            for mode in ("custom", "generic"):
+                cursor.execute("set plan_cache_mode = force_%s_plan" % mode)
+                cursor.execute("explain (costs off) execute listing ('t', 'note', null, 9)")
+                found += [row[0] for row in cursor.fetchall() if re.search("Index Scan|Seq Scan", row[0])]
+        self.assertEqual(len(found), 2, found)
         return found
 
     def test_a_store_that_goes_away_is_seen(self):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_resolve.c -- staged commands whose outcome nobody knew, looked at again; and those that were
  * refused in the words of who was asked. */
+#include "ledger/retain.h"
 #include "ledger/staged.h"
 #include "support/bed.h"
 
@@ -825,6 +826,28 @@ static void a_refusal_loses_its_words_by_erasure(void **state) /* J06 */
 	ibid_result_free(result);
 }
 
+static void a_refusal_loses_its_words_with_its_key(void **state) /* B17 */
+{
+	(void)state;
+	struct env_virtual later;
+	struct retention_count count = {0};
+	struct retain_options options = {.batch = 10};
+	struct ibid_err err = {0};
+	bool finished = false;
+	refuse("charge", "k-1");
+	env_virtual_init(&later, env_wall_us(env_system()) + INT64_C(40) * 86400 * 1000000, 1);
+	if (ledger_retain(ibid->ledger->store, ibid->ledger->contracts, &later.env, &options, &count,
+	                  &finished, &err))
+		fail_msg("retain: %s", err.text);
+	assert_true(finished);
+	assert_int_equal(count.answers, 1);
+	assert_int_equal(bed_number(&bed, "select count(*) from ibid.answer"), 0);
+	struct api_seams seams = {.env = &later.env};
+	struct ibid *other = bed_ibid(&bed, &seams);
+	bed_expect(other, "charge", "k-1", payload, "expired 410");
+	ibid_close(other);
+}
+
 static void an_answer_of_a_worker_is_kept_byte_for_byte(void **state) /* B03 */
 {
 	(void)state;
@@ -920,6 +943,7 @@ int main(int argc, char **argv)
 	    TEST(a_refusal_is_replayed_byte_for_byte),
 	    TEST(a_refusal_is_final_and_kept_as_the_contract_says),
 	    TEST(a_refusal_loses_its_words_by_erasure),
+	    TEST(a_refusal_loses_its_words_with_its_key),
 	    TEST(an_answer_of_a_worker_is_kept_byte_for_byte),
 	    TEST(a_failure_and_what_is_unknown_have_their_own_reason),
 	    TEST(what_can_not_be_kept_is_refused_and_the_lease_goes_on),

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ledger over HTTP, as a client sees it, on both stores (B03-B05, B12, B16, K10)."""
 import concurrent.futures
+import contextlib
 import http.client
 import json
 import random
 import signal
 import socket
+import sqlite3
 import threading
 import time
 import unittest
 import uuid
+
+import psycopg2
 
 from serve_bed import LIMIT_S, SANITIZED, Postgres, Server, Sqlite
 
@@ -69,6 +73,16 @@ class Serve:
         self.assertEqual((invalid.status, invalid.json["code"]), (422, "INVALID_PAYLOAD"))
         self.assertIn("/amount", invalid.json["detail"])
         self.assertEqual(self.counts(), (0, 0, 0))
+
+    def test_a_rejection_in_words_of_its_own_is_replayed_in_its_bytes(self):  # B03
+        server = Server(self)
+        identity = server.send("k-r", {"topic": "forbidden"}).headers["Ibid-Command-Id"]
+        body = '{ "why":\n "closed", "amount": 1.50 }'
+        self.keep_body(identity, body)
+        again = server.send("k-r", {"topic": "forbidden"})
+        self.assertEqual((again.status, again.body), (409, body.encode()), again)
+        self.assertEqual(again.headers["Content-Type"], "application/json")
+        self.assertEqual(again.headers["Idempotent-Replayed"], "true")
 
     def test_what_is_there_is_linked_and_what_contradicts_it_is_rejected(self):  # B09
         server = Server(self)
@@ -370,11 +384,17 @@ class Serve:
 
 
 class ServeSqlite(Serve, Sqlite, unittest.TestCase):
-    pass
+    def keep_body(self, identity, body):
+        with contextlib.closing(sqlite3.connect(self.path, timeout=LIMIT_S)) as db, db:
+            db.execute("insert into ibid_answer (tenant, command_id, body) select tenant, id, ? from ibid_command "
+                       "where id = ?", (body, identity))
 
 
 class ServePostgres(Serve, Postgres, unittest.TestCase):
-    pass
+    def keep_body(self, identity, body):
+        with contextlib.closing(psycopg2.connect(self.url)) as db, db, db.cursor() as cursor:
+            cursor.execute("insert into ibid.answer (tenant, command_id, attempts, body) select tenant, id, attempts, %s "
+                           "from ibid.command where id = %s", (body, identity))
 
 
 if __name__ == "__main__":

@@ -1090,6 +1090,8 @@ static void the_application_role_can_work_and_can_not_rewrite_history(void **sta
 	    "insert into ibid.journal_group select * from ibid.journal_group",
 	    "insert into ibid.journal_line select * from ibid.journal_line",
 	    "update ibid.machine_history set to_state = 'x'",
+	    "update ibid.exception set reason = 'x'",
+	    "delete from ibid.exception",
 	    "select ibid.define_machine('m', '[[\"\",\"B\"]]')",
 	    "insert into ibid.schema_version values (9, 'x')",
 	    "truncate ibid.event",
@@ -1131,9 +1133,17 @@ static void the_application_role_can_work_and_can_not_rewrite_history(void **sta
 	                             .opened_us = 1};
 	for (int i = 0; i < 2; i++, item.id.bytes[0]++)
 		assert_int_equal(store->ops->put_exception(tx, &item, &err), IBID_OK);
+	struct exception_end over = {.tenant = "acme",
+	                             .subject_type = "command",
+	                             .subject_id = "c",
+	                             .resolved_us = 2,
+	                             .resolution = "confirmed-executed",
+	                             .resolved_by = "recovery"};
+	assert_int_equal(store->ops->resolve_exception(tx, &over, &err), IBID_OK);
 	if (put_and_commit(store, &arena, tx, "k", &err))
 		fail_msg("%s", err.text);
-	assert_int_equal(fixture_number("select count(*) from ibid.exception"), 1);
+	assert_int_equal(fixture_number("select count(*) from ibid.exception where state = 'RESOLVED'"),
+	                 1);
 	struct evidence_row evidence = {.tenant = "acme", .client = "", .actor = "", .last_us = 1};
 	assert_int_equal(store->ops->put_evidence(store, &evidence, &err), IBID_OK);
 	assert_int_equal(store->ops->put_evidence(store, &evidence, &err), IBID_OK);
