@@ -124,6 +124,9 @@ class Service:
                         Retry_After="7", WWW_Authenticate="Basic", Content_Type="text/plain")
         elif mode == "invalid":
             handler.say(422, b'{"wrong":  "item"}', Content_Type="application/json", X_Secret="s")
+        elif mode.startswith("say-"):  # executes nothing, and says this
+            handler.say(int(mode[4:]), b"so be it", Content_Type="text/plain", Location="/orders/0", ETag='"e"',
+                        Retry_After="soon", WWW_Authenticate="Basic", Set_Cookie="session=secret")
         elif mode == "conflict":
             handler.say(409, b"it is there", Content_Type="text/plain")
         elif mode == "refuse-silently":
