@@ -81,6 +81,7 @@ struct tell {
 	const char *media;         /* its type; NULL: JSON */
 	bool of_service;           /* it is the service's, of any type */
 	const struct texts *named; /* headers of the service's; NULL: none */
+	bool passed;               /* it goes through as it is, without headers of ours */
 };
 
 struct tells {
@@ -93,7 +94,8 @@ static void tell(struct tells *tells, const char *status, struct tell what)
 {
 	assert(tells->count < TELLS_MAX);
 	memcpy(what.status, status, sizeof what.status);
-	what.headers |= tells->headers;
+	if (!what.passed)
+		what.headers |= tells->headers;
 	tells->items[tells->count++] = what;
 }
 
@@ -233,7 +235,8 @@ static void tell_service(struct tells *tells, const struct contract *contract, c
 	if (contract->upstream.without_key == UPSTREAM_WITHOUT_KEY_PASS)
 		tell(tells, status,
 		     (struct tell){.title = "Without a key: the service's answer, as it is",
-		                   .of_service = true});
+		                   .of_service = true,
+		                   .passed = true});
 }
 
 /* Classes of statuses, and those that mean something else than the rest of their class. */
