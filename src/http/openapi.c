@@ -559,7 +559,9 @@ static bool add_service_body(struct str *out, const struct route *route)
 	bool needed;
 	payload_schema(&object, NULL, contract, route->path, &needed);
 	bool objects = !(body && body->required) && !(type && type->required);
+	bool passes = contract->upstream.without_key == UPSTREAM_WITHOUT_KEY_PASS;
 	bool others = !needed && (!contract->refuse_unknown_fields || (body && type));
+	others = others || passes; /* without a key nobody looks at it */
 	if (objects && others)
 		str_addf(&schema, "{\"anyOf\":[%s,%s]}", str_text(&object), no_object);
 	else
@@ -572,7 +574,7 @@ static bool add_service_body(struct str *out, const struct route *route)
 	out->failed |= object.failed || schema.failed;
 	str_release(&object);
 	str_release(&schema);
-	return needed || !objects;
+	return !passes && (needed || !objects);
 }
 
 static void add_body(struct str *out, const struct route *route, const struct contracts *contracts)

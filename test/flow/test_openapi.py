@@ -621,8 +621,14 @@ class ProxyDocument(Described, Proxied):
         self.contract("closed", "POST /closed", fields="unknown_fields: refuse")
         self.contract("bytes", "POST /bytes", fields="  \"/@body\": { type: text, required: true, as: digest }\n"
                                                      "  \"/@type\": { type: text, as: kind }")
+        self.contract("loose", "POST /loose", without_key="pass",
+                      fields="  /count: { type: integer, required: true }\nunknown_fields: refuse")
         server = self.proxy()
         document = self.document(server)
+        loose = document["paths"]["/loose"]["post"]["requestBody"]
+        self.assertEqual((loose["required"], "*/*" in loose["content"]), (False, True))
+        for body in (b"<a/>", b""):  # without a key nobody looks at it
+            self.assertEqual(server.ask("POST", "/loose", body, {"Content-Type": "text/xml"}).status, 201)
         bodies = [{}, {"item": "tea"}, {"item": 7}, {"item": "tea", "count": 1}, {"count": "x"}, {"more": 1}, [], [1, 2], "text", 7,
                   None]
         for path in ("/orders", "/strict", "/closed", "/bytes"):
