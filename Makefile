@@ -36,7 +36,7 @@ sanitize: setup      ## the suite under address+undefined and thread sanitizers
 valgrind: build      ## unit and store tests under valgrind
 	@tools/test $(BUILD) --valgrind
 
-bench: setup         ## protected against unprotected, on both stores (BENCH_ONLY=payments,...)
+bench: setup         ## protected against unprotected, on both stores (BENCH_ONLY=payments,http,...)
 	@tools/build build-bench -Dbuildtype=release -Dtests=false
 	@tools/with-postgres build-bench/bench/bench
 

@@ -21,6 +21,8 @@ static const struct part {
     {"hot", part_hot_rows, "one UPDATE over 200 hot rows"},
     {"ledger", part_ledger, "a small ledger against a large one"},
     {"canonical", part_canonical, "canonical form and fingerprints"},
+    {"http", part_http, "one payment over HTTP (wrk), beside pgbench and bare INSERTs"},
+    {"memory", part_memory, "the server's memory over a million requests"},
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
@@ -59,10 +61,12 @@ static void usage(FILE *out)
 	    "  BENCH_STORE=NAME        sqlite or postgres only\n"
 	    "  BENCH_CALLERS=N,...     callers at once (1,8,32; at most 64)\n"
 	    "  BENCH_WAY=TEXT          of the part payments: ways with this in their titles\n"
-	    "  BENCH_SECONDS=S         length of a round (0.5)\n"
+	    "  BENCH_SECONDS=S         length of a round (0.5; of the part http whole seconds, 2 at "
+	    "least)\n"
 	    "  BENCH_ROUNDS=N          rounds (11)\n"
 	    "  BENCH_KEYS=KIND         keys of commands: random (UUIDv4) or ordered (UUIDv7)\n"
 	    "  BENCH_ROWS=N            rows of the large ledger (10000000: 12 GB of disk a store)\n"
+	    "  BENCH_REQUESTS=N        requests of the part memory (1000000)\n"
 	    "\n"
 	    "parts\n",
 	    out);
@@ -172,6 +176,7 @@ int main(int argc, char **argv)
 	bench.seconds = number_asked("BENCH_SECONDS", 0.5, 0.01, 3600);
 	bench.rounds = (int)number_asked("BENCH_ROUNDS", 11, 1, ROUNDS_MAX);
 	bench.ledger_rows = (int64_t)number_asked("BENCH_ROWS", 1e7, 1e4, 1e9);
+	bench.requests = (int64_t)number_asked("BENCH_REQUESTS", 1e6, 1e4, 1e9);
 	read_callers(&bench);
 	read_stores(&bench);
 	read_keys(&bench);

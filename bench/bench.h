@@ -22,6 +22,7 @@ struct bench {
 	int callers[CALLER_COUNTS_MAX]; /* how many at once, one table each */
 	size_t caller_counts;
 	int64_t ledger_rows; /* of the large ledger */
+	int64_t requests;    /* of the part `memory` */
 	const char *way;     /* of `payments`: those whose titles have it in them; NULL: all */
 	bool ordered_keys;   /* keys of commands grow with time, as UUIDv7 do; otherwise random */
 };
@@ -40,5 +41,7 @@ void part_written(const struct bench *bench);
 void part_hot_rows(const struct bench *bench);
 void part_ledger(const struct bench *bench);
 void part_canonical(const struct bench *bench);
+void part_http(const struct bench *bench);
+void part_memory(const struct bench *bench);
 
 #endif

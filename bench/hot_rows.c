@@ -101,7 +101,7 @@ static int64_t deadlocks(struct target *target)
 
 void part_hot_rows(const struct bench *bench)
 {
-	figures_head("One UPDATE over 200 hot rows", "per second");
+	figures_head("One UPDATE over 200 hot rows", "per second", false);
 	for (const char *const *store = bench->stores; *store; store++) {
 		struct target *target = target_new(bench, *store, "hot");
 		for (size_t i = 0; i < bench->caller_counts; i++)

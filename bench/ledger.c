@@ -123,7 +123,7 @@ void part_ledger(const struct bench *bench)
 		print_fill(&small[i]);
 		print_fill(&large[i]);
 	}
-	figures_head("A small and a large ledger", "per second");
+	figures_head("A small and a large ledger", "per second", false);
 	for (size_t i = 0; i < count; i++) {
 		for (size_t n = 0; n < bench->caller_counts; n++)
 			compare(&small[i], &large[i], bench->callers[n]);

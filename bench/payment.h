@@ -30,4 +30,7 @@ void pay_again_api(struct caller *caller);
 /* Submit a payment of payer 0 under a key; a duplicate is one that was completed before. */
 void pay_with_key(struct target *target, const char *key, bool duplicate);
 
+/* How many commands have all that belongs to one: payment, event and audit entry. */
+int64_t payments_protected(struct target *target);
+
 #endif

@@ -36,13 +36,17 @@ struct tally {
 	int64_t payments, protected;
 };
 
+int64_t payments_protected(struct target *target)
+{
+	return driver_number(target_admin(target), on_sqlite(target) ? sql_bench_sqlite_protected
+	                                                             : sql_bench_postgres_protected);
+}
+
 static struct tally tally_of(struct target *target)
 {
-	struct driver *admin = target_admin(target);
 	return (struct tally){
-	    .payments = driver_number(admin, "select count(*) from payment"),
-	    .protected = driver_number(admin, on_sqlite(target) ? sql_bench_sqlite_protected
-	                                                        : sql_bench_postgres_protected),
+	    .payments = driver_number(target_admin(target), "select count(*) from payment"),
+	    .protected = payments_protected(target),
 	};
 }
 
@@ -90,7 +94,7 @@ static void compare(struct target *target, int callers)
 
 void part_payments(const struct bench *bench)
 {
-	figures_head("One payment", "per second");
+	figures_head("One payment", "per second", false);
 	for (const char *const *store = bench->stores; *store; store++) {
 		struct target *target = target_new(bench, *store, "payments");
 		for (size_t i = 0; i < bench->caller_counts; i++)

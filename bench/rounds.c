@@ -16,15 +16,22 @@ uint64_t caller_random(struct caller *caller)
 	return caller->random = x;
 }
 
+enum { TIMES_MAX = 1 << 14 }; /* that are kept of one caller's steps */
+
+static int callers_of(const struct team *team, size_t way)
+{
+	return team->ways[way].callers ? team->ways[way].callers : team->callers;
+}
+
 void team_init(struct team *team, const struct way *ways, size_t count, int callers)
 {
 	static int numbers;
 	*team = (struct team){.ways = ways, .count = count, .callers = callers};
 	for (size_t way = 0; way < count; way++) {
-		team->members[way] = calloc((size_t)callers, sizeof(struct caller));
+		team->members[way] = calloc((size_t)callers_of(team, way), sizeof(struct caller));
 		if (!team->members[way])
 			die("callers", "out of memory");
-		for (int i = 0; i < callers; i++) {
+		for (int i = 0; i < callers_of(team, way); i++) {
 			struct caller *caller = &team->members[way][i];
 			caller->way = &ways[way];
 			caller->number = ++numbers;
@@ -37,9 +44,24 @@ void team_init(struct team *team, const struct way *ways, size_t count, int call
 
 void team_release(struct team *team)
 {
-	for (size_t way = 0; way < team->count; way++)
+	for (size_t way = 0; way < team->count; way++) {
+		for (int i = 0; i < callers_of(team, way); i++)
+			free(team->members[way][i].times);
 		free(team->members[way]);
+	}
 	*team = (struct team){0};
+}
+
+static void step(struct caller *caller)
+{
+	const struct bench *bench = caller->way->target->bench;
+	if (!caller->times) {
+		caller->way->step(caller);
+		return;
+	}
+	double began = bench_now(bench);
+	caller->way->step(caller);
+	caller->times[caller->done % TIMES_MAX] = (float)((bench_now(bench) - began) * 1e6);
 }
 
 static void *run_caller(void *user)
@@ -47,7 +69,7 @@ static void *run_caller(void *user)
 	struct caller *caller = user;
 	while (!__atomic_load_n(caller->stop, __ATOMIC_RELAXED) &&
 	       (!caller->limit || caller->done < caller->limit)) {
-		caller->way->step(caller);
+		step(caller);
 		caller->count++;
 		caller->done++;
 	}
@@ -62,7 +84,7 @@ uint64_t team_play(struct team *team, size_t way, double seconds, uint64_t steps
 	struct caller *callers = team->members[way];
 	bool stop = false;
 	uint64_t done = 0;
-	for (int i = 0; i < team->callers; i++) {
+	for (int i = 0; i < callers_of(team, way); i++) {
 		callers[i].done = 0;
 		callers[i].limit = steps;
 		callers[i].stop = &stop;
@@ -73,7 +95,7 @@ uint64_t team_play(struct team *team, size_t way, double seconds, uint64_t steps
 		env_sleep_us(env, (int64_t)(seconds * 1e6));
 		__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	}
-	for (int i = 0; i < team->callers; i++) {
+	for (int i = 0; i < callers_of(team, way); i++) {
 		pthread_join(callers[i].thread, NULL);
 		done += callers[i].done;
 	}
@@ -82,16 +104,64 @@ uint64_t team_play(struct team *team, size_t way, double seconds, uint64_t steps
 
 void team_warm_up(struct team *team)
 {
-	for (size_t way = 0; way < team->count; way++)
-		team_play(team, way, 0, WARM_STEPS);
+	struct round ignored;
+	for (size_t way = 0; way < team->count; way++) {
+		if (team->ways[way].play)
+			team->ways[way].play(&team->ways[way], callers_of(team, way), &ignored);
+		else
+			team_play(team, way, 0, WARM_STEPS);
+	}
 }
 
 uint64_t team_steps(const struct team *team, size_t way)
 {
 	uint64_t steps = 0;
-	for (int i = 0; i < team->callers; i++)
+	for (int i = 0; i < callers_of(team, way); i++)
 		steps += team->members[way][i].count;
 	return steps;
+}
+
+static void take_times(struct team *team)
+{
+	for (size_t way = 0; way < team->count; way++) {
+		for (int i = 0; !team->ways[way].play && i < callers_of(team, way); i++) {
+			struct caller *caller = &team->members[way][i];
+			caller->times = calloc(TIMES_MAX, sizeof *caller->times);
+			if (!caller->times)
+				die("times", "out of memory");
+		}
+	}
+}
+
+static void read_times(const struct team *team, size_t way, struct round *ret)
+{
+	size_t count = 0;
+	double *all = calloc((size_t)callers_of(team, way) * TIMES_MAX, sizeof *all);
+	if (!all)
+		die("times", "out of memory");
+	for (int i = 0; i < callers_of(team, way); i++) {
+		const struct caller *caller = &team->members[way][i];
+		for (uint64_t k = 0; k < caller->done && k < TIMES_MAX; k++)
+			all[count++] = caller->times[k];
+	}
+	ret->p50_us = figures_percentile(all, count, 50);
+	ret->p99_us = figures_percentile(all, count, 99);
+	free(all);
+}
+
+static void play_round(struct team *team, size_t way, struct round *ret)
+{
+	const struct bench *bench = team->ways[way].target->bench;
+	*ret = (struct round){0};
+	if (team->ways[way].play) {
+		team->ways[way].play(&team->ways[way], callers_of(team, way), ret);
+		return;
+	}
+	double began = bench_now(bench);
+	uint64_t done = team_play(team, way, bench->seconds, 0);
+	ret->rate = (double)done / (bench_now(bench) - began);
+	if (team->timed)
+		read_times(team, way, ret);
 }
 
 void team_measure(struct team *team, struct figures *ret)
@@ -99,11 +169,15 @@ void team_measure(struct team *team, struct figures *ret)
 	const struct bench *bench = team->ways[0].target->bench;
 	memset(ret, 0, sizeof *ret);
 	team_warm_up(team);
+	if (team->timed)
+		take_times(team);
 	for (int round = 0; round < bench->rounds; round++) {
 		for (size_t way = 0; way < team->count; way++) {
-			double began = bench_now(bench);
-			uint64_t done = team_play(team, way, bench->seconds, 0);
-			ret->values[way][round] = (double)done / (bench_now(bench) - began);
+			struct round played;
+			play_round(team, way, &played);
+			ret->values[way][round] = played.rate;
+			ret->p50_us[way][round] = played.p50_us;
+			ret->p99_us[way][round] = played.p99_us;
 		}
 	}
 }
@@ -140,10 +214,19 @@ static struct spread ratios_of(const struct figures *figures, size_t way, int ag
 	return spread_of(ratios, rounds);
 }
 
-void figures_head(const char *title, const char *unit)
+double figures_percentile(double *values, size_t count, double percent)
 {
-	printf("\n%s\n%-9s %7s  %-28s %11s  %-19s %6s  %s\n", title, "store", "callers", "way", unit,
-	       "  lowest .. highest", "ratio", "lowest .. highest");
+	if (!count)
+		return 0;
+	qsort(values, count, sizeof *values, by_value);
+	return values[(size_t)((double)(count - 1) * percent / 100)];
+}
+
+void figures_head(const char *title, const char *unit, bool timed)
+{
+	printf("\n%s\n%-9s %7s  %-28s %11s  %-19s %6s  %-17s%s\n", title, "store", "callers", "way",
+	       unit, "  lowest .. highest", "ratio", "lowest .. highest",
+	       timed ? "    p50 ms    p99 ms" : "");
 }
 
 void figures_print(const struct team *team, const struct figures *figures)
@@ -153,9 +236,13 @@ void figures_print(const struct team *team, const struct figures *figures)
 		const struct way *way = &team->ways[i];
 		struct spread value = spread_of(figures->values[i], rounds);
 		struct spread ratio = ratios_of(figures, i, way->against, rounds);
-		printf("%-9s %7d  %-28s %11.0f  %8.0f .. %-7.0f %6.2f  %6.2f .. %.2f\n", way->target->store,
-		       team->callers, way->title, value.middle, value.low, value.high, ratio.middle,
+		printf("%-9s %7d  %-28s %11.0f  %8.0f .. %-7.0f %6.2f  %6.2f .. %-7.2f", way->target->store,
+		       callers_of(team, i), way->title, value.middle, value.low, value.high, ratio.middle,
 		       ratio.low, ratio.high);
+		if (team->timed)
+			printf(" %9.2f %9.2f", spread_of(figures->p50_us[i], rounds).middle / 1000,
+			       spread_of(figures->p99_us[i], rounds).middle / 1000);
+		putchar('\n');
 	}
 	fflush(stdout);
 }

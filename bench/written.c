@@ -54,7 +54,7 @@ static void compare(struct target *target, int callers)
 
 void part_written(const struct bench *bench)
 {
-	figures_head("Write-ahead log", "bytes each");
+	figures_head("Write-ahead log", "bytes each", false);
 	for (const char *const *store = bench->stores; *store; store++) {
 		struct target *target = target_new(bench, *store, "written");
 		for (size_t i = 0; i < bench->caller_counts; i++)

@@ -27,6 +27,10 @@ static void add_clean(struct str *out, const char *text)
 {
 	struct str clean = STR_INIT(TEXT_BYTES_MAX + 16);
 	size_t left = strlen(text);
+	if (left <= TEXT_BYTES_MAX && utf8_ok(text, left)) { /* as nearly all are */
+		str_add_json(out, text, left);
+		return;
+	}
 	while (left && clean.size < TEXT_BYTES_MAX) {
 		size_t size = utf8_size(text, left);
 		if (size)

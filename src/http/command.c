@@ -240,7 +240,7 @@ static void done(void *user, enum ibid_code code, struct ibid_result *result,
 		answer_error(&request->answer, &request->arena, err);
 	else
 		command_answer(request, result);
-	request_answered(request);
+	request_answered_together(request);
 }
 
 struct ibid_command command_of(struct request *request)

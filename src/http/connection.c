@@ -12,18 +12,69 @@
 #include "ledger/result.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+	LEAVING_US = 2000000,    /* how long is taken what a client sends who was refused */
+	LEAVING_MAX = 64,        /* of how many at once */
+	LEAVING_BYTES = 1 << 20, /* how much of one, each time */
+};
 
 /* A client's connection, for as long as it stands. */
 struct visitor {
 	int fd;
 	int64_t until_us; /* the request must be read by then; 0: nothing is awaited from the client */
+	bool sends;       /* though it was refused and nobody reads it */
 	struct visitor *next, **at;
 };
 
 /* ---- Connections ---------------------------------------------------------------------------- */
+
+static void arrive(struct server *server, struct visitor *visitor)
+{
+	visitor->until_us = env_steady_us(server->env) + server->settings->request_us;
+	pthread_mutex_lock(&server->lock);
+	visitor->next = server->visitors;
+	visitor->at = &server->visitors;
+	if (visitor->next)
+		visitor->next->at = &visitor->next;
+	server->visitors = visitor;
+	pthread_mutex_unlock(&server->lock);
+}
+
+/* Bytes that come for a socket that is closed reset the connection, and a reset may take the answer
+ * away from a client that has not read it. So the socket stays open for a while. */
+static bool lingers(struct server *server, struct visitor *visitor)
+{
+	if (!visitor->sends || server->leaving_count == LEAVING_MAX)
+		return false;
+	visitor->fd = fcntl(visitor->fd, F_DUPFD_CLOEXEC, 0);
+	if (visitor->fd < 0)
+		return false;
+	shutdown(visitor->fd, SHUT_WR);
+	visitor->until_us = env_steady_us(server->env) + LEAVING_US;
+	visitor->next = server->leaving;
+	server->leaving = visitor;
+	server->leaving_count++;
+	return true;
+}
+
+static void leave(struct server *server, struct visitor *visitor)
+{
+	pthread_mutex_lock(&server->lock);
+	*visitor->at = visitor->next;
+	if (visitor->next)
+		visitor->next->at = visitor->at;
+	bool stays = lingers(server, visitor);
+	pthread_mutex_unlock(&server->lock);
+	if (!stays)
+		free(visitor);
+}
 
 void connection_change(void *user, struct MHD_Connection *connection, void **ret_visitor,
                        enum MHD_ConnectionNotificationCode code)
@@ -38,24 +89,51 @@ void connection_change(void *user, struct MHD_Connection *connection, void **ret
 		if (!visitor)
 			return;
 		visitor->fd = info->connect_fd;
-		visitor->until_us = env_steady_us(server->env) + server->settings->request_us;
-		pthread_mutex_lock(&server->lock);
-		visitor->next = server->visitors;
-		visitor->at = &server->visitors;
-		if (visitor->next)
-			visitor->next->at = &visitor->next;
-		server->visitors = visitor;
-		pthread_mutex_unlock(&server->lock);
+		arrive(server, visitor);
 		*ret_visitor = visitor;
 	} else if (visitor) {
-		pthread_mutex_lock(&server->lock);
-		*visitor->at = visitor->next;
-		if (visitor->next)
-			visitor->next->at = visitor->at;
-		pthread_mutex_unlock(&server->lock);
-		free(visitor);
+		leave(server, visitor);
 		*ret_visitor = NULL;
 	}
+}
+
+/* Whether more may come of it. */
+static bool still_sends(int fd)
+{
+	char bytes[16384];
+	ssize_t got = 1;
+	for (size_t taken = 0; got > 0 && taken < LEAVING_BYTES; taken += (size_t)got)
+		got = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
+	return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+void connection_see_off(struct server *server, bool all)
+{
+	int64_t now_us = env_steady_us(server->env);
+	struct visitor *stay = NULL, *next;
+	pthread_mutex_lock(&server->lock);
+	struct visitor *visitor = server->leaving;
+	server->leaving = NULL;
+	pthread_mutex_unlock(&server->lock);
+	size_t gone = 0;
+	for (; visitor; visitor = next) {
+		next = visitor->next;
+		if (!all && now_us < visitor->until_us && still_sends(visitor->fd)) {
+			visitor->next = stay;
+			stay = visitor;
+			continue;
+		}
+		close(visitor->fd);
+		free(visitor);
+		gone++;
+	}
+	pthread_mutex_lock(&server->lock);
+	server->leaving_count -= gone;
+	struct visitor **end = &server->leaving; /* some may have come meanwhile */
+	while (*end)
+		end = &(*end)->next;
+	*end = stay;
+	pthread_mutex_unlock(&server->lock);
 }
 
 static void expect_by(struct request *request, int64_t until_us)
@@ -134,6 +212,33 @@ void request_suspend(struct request *request)
 void request_answered(struct request *request)
 {
 	MHD_resume_connection(request->connection);
+}
+
+void request_answered_together(struct request *request)
+{
+	struct server *server = request->server;
+	request->next_answered = atomic_load(&server->answered);
+	while (!atomic_compare_exchange_weak(&server->answered, &request->next_answered, request))
+		;
+}
+
+void request_resume_answered(void *user)
+{
+	struct server *server = user;
+	struct request *first = NULL;
+	struct request *next = atomic_load(&server->answered) ? atomic_exchange(&server->answered, NULL)
+	                                                      : NULL;
+	while (next) { /* in the order of their answers */
+		struct request *request = next;
+		next = request->next_answered;
+		request->next_answered = first;
+		first = request;
+	}
+	while (first) {
+		struct request *request = first;
+		first = request->next_answered; /* it is gone when it is resumed */
+		request_answered(request);
+	}
 }
 
 void request_hand_on(struct request *request, crew_fn *call)
@@ -445,6 +550,16 @@ static enum MHD_Result send_answer(struct request *request)
 	return sent;
 }
 
+/* The body, if there is one, will not be read. */
+static enum MHD_Result turn_away(struct request *request)
+{
+	bool many;
+	if (request->visitor)
+		request->visitor->sends = request_header(request, "Content-Length", &many) ||
+		                          request_header(request, "Transfer-Encoding", &many);
+	return send_answer(request);
+}
+
 /* The request is whole. */
 static void advance(struct request *request)
 {
@@ -478,7 +593,7 @@ enum MHD_Result connection_handle(void *user, struct MHD_Connection *connection,
 		return MHD_NO; /* no memory */
 	if (request->step < STEP_WHOLE) {
 		enter(request, method, version);
-		return !request->suspended && request->answer.status ? send_answer(request) : MHD_YES;
+		return !request->suspended && request->answer.status ? turn_away(request) : MHD_YES;
 	}
 	if (*upload_size && request->pass) {
 		*upload_size -= pass_feed(request, upload, *upload_size);

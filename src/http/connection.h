@@ -18,4 +18,8 @@ void connection_end(void *server, struct MHD_Connection *connection, void **requ
 /* End connections whose clients take longer than they may. */
 void connection_end_slow(struct server *server);
 
+/* Take what those still send who were refused, so that the answer reaches them. One thread calls
+ * this, now and then; `all`: let them go at once. */
+void connection_see_off(struct server *server, bool all);
+
 #endif

@@ -36,8 +36,11 @@ static void add_text(struct str *out, const char *name, const char *text)
 }
 
 /* What a command that has no outcome waits for (B11). */
-static const char *awaited(const struct command_row *row)
+static const char *awaited(const struct ledger *ledger, const struct command_row *row)
 {
+	const struct operation *operation = ledger_operation(ledger, row->identity.operation);
+	if (row->state == COMMAND_UNKNOWN && operation && operation->contract->upstream.inquiry.url)
+		return "the service, which is asked whether it was done";
 	if (row->state == COMMAND_UNKNOWN)
 		return "a person: nobody knows whether it was done";
 	if (row->state != COMMAND_IN_PROGRESS)
@@ -53,7 +56,8 @@ static void add_origin(struct str *out, const struct command_row *row)
 	add_text(out, "tracestate", row->tracestate);
 }
 
-static void add_command(struct str *out, const struct command_row *row, bool whole)
+static void add_command(struct str *out, const struct request *request,
+                        const struct command_row *row, bool whole)
 {
 	obj_begin(out, NULL, '{');
 	add_id(out, "id", row->id);
@@ -73,7 +77,7 @@ static void add_command(struct str *out, const struct command_row *row, bool who
 	add_time(out, "createdAt", row->created_us);
 	add_time(out, "finishedAt", row->finished_us);
 	add_time(out, "expiresAt", row->expires_us);
-	add_text(out, "awaits", awaited(row));
+	add_text(out, "awaits", awaited(request->house->ibid->ledger, row));
 	if (whole)
 		add_origin(out, row);
 	if (whole && row->body)
@@ -143,7 +147,7 @@ static void answer_command(struct request *request, enum ibid_code code, struct 
 	} else if (code) {
 		answer_error(&request->answer, &request->arena, err);
 	} else {
-		add_command(&out, row, true);
+		add_command(&out, request, row, true);
 		if (row->state == COMMAND_IN_PROGRESS)
 			answer_header(&request->answer, "Retry-After", "1");
 		answer_document(request, &out);
@@ -264,7 +268,7 @@ static void look_through(void *user)
 		obj_begin(&out, NULL, '{');
 		obj_begin(&out, "items", '[');
 		for (size_t i = 0; i < count; i++)
-			add_command(&out, &rows[i], false);
+			add_command(&out, request, &rows[i], false);
 		obj_end(&out, ']');
 		if (count == filter.limit)
 			add_id(&out, "next", rows[count - 1].id);

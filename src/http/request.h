@@ -41,6 +41,9 @@ struct server {
 	struct house *retired; /* those before it that still have guests */
 	size_t active;         /* requests */
 	struct visitor *visitors;
+	struct visitor *leaving; /* those who were refused before they had sent all */
+	size_t leaving_count;
+	_Atomic(struct request *) answered; /* by the crew, and not resumed yet; the latest first */
 	atomic_bool stopping, ended;
 	atomic_bool reachable; /* the store was, a moment ago */
 };
@@ -78,6 +81,7 @@ struct request {
 	struct answer answer;
 	bool passes;       /* it goes to the service without protection, as it comes in */
 	struct pass *pass; /* it has begun to */
+	struct request *next_answered;
 
 	/* What is looked for or sent, for whoever answers later. */
 	const char *key, *payload;
@@ -105,6 +109,11 @@ void request_suspend(struct request *request);
 
 /* request->answer is there: send it. From any thread, once, after request_suspend. */
 void request_answered(struct request *request);
+
+/* The same from a thread of the crew, when that has told whatever else it knows: libmicrohttpd's
+ * thread is woken once for many. */
+void request_answered_together(struct request *request);
+void request_resume_answered(void *server);
 
 /* Work for the crew; answers when it can't take it. */
 void request_hand_on(struct request *request, crew_fn *call);

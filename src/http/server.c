@@ -51,8 +51,7 @@ static void house_close(struct house *house)
 	free(house);
 }
 
-static enum ibid_code house_open(const struct server *server, struct house **ret,
-                                 struct ibid_err *err)
+static enum ibid_code house_open(struct server *server, struct house **ret, struct ibid_err *err)
 {
 	const struct settings *settings = server->settings;
 	struct house *house = calloc(1, sizeof *house);
@@ -79,11 +78,13 @@ static enum ibid_code house_open(const struct server *server, struct house **ret
 	if (!code)
 		code = crew_new(house->ibid->ledger, (unsigned)settings->threads, (unsigned)settings->queue,
 		                &house->crew, err);
-	if (code)
+	if (code) {
 		house_close(house);
-	else
-		*ret = house;
-	return code;
+		return code;
+	}
+	crew_after(house->crew, request_resume_answered, server);
+	*ret = house;
+	return IBID_OK;
 }
 
 void server_hold(struct server *server, struct house *house)
@@ -249,6 +250,7 @@ static void *watch(void *user)
 	struct server *server = user;
 	while (!atomic_load(&server->ended)) {
 		connection_end_slow(server);
+		connection_see_off(server, false);
 		env_sleep_us(server->env, WATCH_PAUSE_US);
 	}
 	return NULL;
@@ -443,6 +445,7 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 	if (inquires)
 		pthread_join(inquirer, NULL);
 	MHD_stop_daemon(server.daemon);
+	connection_see_off(&server, true);
 	close_retired(&server);
 	upstream_free(server.upstream);
 	house_close(server.house);

@@ -36,7 +36,7 @@ static const struct setting table[] = {
     {"http.open.tenant", TEXT, AT(open_tenant), NULL, 0, 0,
      "whose are requests without a token; on loopback only"},
     {"http.open.client", TEXT, AT(open_client), "local", 0, 0, "likewise: which client they are"},
-    {"http.threads", NUMBER, AT(threads), "4", 1, 256, "threads that run commands"},
+    {"http.threads", NUMBER, AT(threads), "8", 1, 256, "threads that run commands"},
     {"http.connections", NUMBER, AT(connections), "0", 0, 1000,
      "connections to PostgreSQL at most; 0: two more than threads"},
     {"http.in_progress", NUMBER, AT(in_progress), "409", 409, 425,

@@ -3,7 +3,8 @@
  *
  * (C1) A task is in one place: ready, resting until its time, in a group's queue, or in the hands
  * of one thread. (C2) Who must lead a lane goes before tasks: it serves many. (C3) The crew's lock
- * is the innermost one: nothing is called under it. */
+ * is the innermost one: nothing is called under it. (C4) While anything waits and a thread sleeps,
+ * one is being woken, and never two at once: it wakes the next when there is more than it takes. */
 #include "ledger/crew.h"
 
 #include "base/steady.h"
@@ -39,6 +40,8 @@ struct queue {
 
 struct crew {
 	struct ledger *ledger;
+	crew_fn *after; /* NULL: nobody is to be told */
+	void *after_user;
 	pthread_mutex_t lock;
 	pthread_cond_t work, idle;
 	size_t tasks, tasks_max;
@@ -48,12 +51,31 @@ struct crew {
 	struct task *resting; /* by time */
 	struct lane *lanes[GROUP_LANES];
 	size_t lane_count;
+	size_t asleep;    /* threads */
+	int64_t alarm_us; /* when one of them wakes by itself, for who rests; INT64_MAX: none does */
+	bool waking;      /* one of them is called, and does not run yet */
 	bool ends;
 	size_t thread_count;
 	pthread_t threads[];
 };
 
+/* The crew that the calling thread belongs to. */
+static _Thread_local const struct crew *own_crew;
+
 /* ---- Ready, resting, leading ---------------------------------------------------------------- */
+
+/* Every unlock of the crew's lock, but those of sleep. Whoever comes in a crowd wakes one thread,
+ * not one each: waking costs more than a task does until it waits for its group. And it is woken
+ * when it finds the lock free. */
+static void unlock(struct crew *crew)
+{
+	bool early = crew->resting && crew->resting->due_us < crew->alarm_us;
+	bool wakes = crew->asleep && !crew->waking && (crew->waiting || crew->lane_count || early);
+	crew->waking |= wakes;
+	pthread_mutex_unlock(&crew->lock);
+	if (wakes)
+		pthread_cond_signal(&crew->work);
+}
 
 static void make_ready(struct crew *crew, struct task *task)
 {
@@ -62,7 +84,6 @@ static void make_ready(struct crew *crew, struct task *task)
 	*queue->last = task;
 	queue->last = &task->next;
 	crew->waiting |= UINT64_C(1) << task->queue;
-	pthread_cond_signal(&crew->work);
 }
 
 static void make_rest(struct crew *crew, struct task *task)
@@ -72,7 +93,6 @@ static void make_rest(struct crew *crew, struct task *task)
 		at = &(*at)->next;
 	task->next = *at;
 	*at = task;
-	pthread_cond_signal(&crew->work); /* whoever sleeps may have to wake earlier */
 }
 
 /* The next queue behind the one that was served last (K10). */
@@ -101,8 +121,7 @@ static void lead_lane(void *user, struct lane *lane)
 	pthread_mutex_lock(&crew->lock);
 	assert(crew->lane_count < GROUP_LANES); /* a lane has one who works for it */
 	crew->lanes[crew->lane_count++] = lane;
-	pthread_cond_signal(&crew->work);
-	pthread_mutex_unlock(&crew->lock);
+	unlock(crew);
 }
 
 /* ---- One task ------------------------------------------------------------------------------- */
@@ -115,7 +134,7 @@ static void leave(struct task *task)
 	crew->queues[task->queue].count--;
 	if (!crew->tasks)
 		pthread_cond_broadcast(&crew->idle);
-	pthread_mutex_unlock(&crew->lock);
+	unlock(crew);
 	free(task);
 }
 
@@ -139,6 +158,9 @@ static void end_task(struct task *task, enum ibid_code code, struct ibid_err *er
 		submission_release(sub);
 		task->done(task->user, code, result, err);
 	}
+	/* A thread that led a group and is none of the crew's has no other moment for it. */
+	if (task->crew->after && own_crew != task->crew)
+		task->crew->after(task->crew->after_user);
 	leave(task);
 }
 
@@ -166,7 +188,7 @@ static void told(struct group_place *place, enum group_part part)
 	}
 	pthread_mutex_lock(&crew->lock);
 	make_ready(crew, task);
-	pthread_mutex_unlock(&crew->lock);
+	unlock(crew);
 }
 
 static void run_task(struct task *task)
@@ -196,7 +218,7 @@ static void run_task(struct task *task)
 		pthread_mutex_lock(&crew->lock);
 		task->due_us = env_steady_us(crew->ledger->env) + sub->pause_us;
 		make_rest(crew, task);
-		pthread_mutex_unlock(&crew->lock);
+		unlock(crew);
 	} /* else it is in a group, or already in other hands */
 }
 
@@ -220,7 +242,7 @@ static enum ibid_code admit(struct crew *crew, struct task *task, const char *te
 		queue->count++;
 		make_ready(crew, task);
 	}
-	pthread_mutex_unlock(&crew->lock);
+	unlock(crew);
 	if (!full)
 		return IBID_OK;
 	ibid_staged_free(task->staged);
@@ -292,23 +314,34 @@ enum ibid_code crew_call_later(struct crew *crew, const char *tenant, int64_t pa
 	pthread_mutex_lock(&crew->lock);
 	crew->tasks++;
 	crew->queues[task->queue].count++;
-	make_rest(crew, task);
-	pthread_mutex_unlock(&crew->lock);
+	if (pause_us)
+		make_rest(crew, task);
+	else
+		make_ready(crew, task);
+	unlock(crew);
 	return IBID_OK;
+}
+
+void crew_after(struct crew *crew, crew_fn *after, void *user)
+{
+	pthread_mutex_lock(&crew->lock);
+	crew->after = after;
+	crew->after_user = user;
+	unlock(crew);
 }
 
 size_t crew_busy(struct crew *crew)
 {
 	pthread_mutex_lock(&crew->lock);
 	size_t busy = crew->tasks;
-	pthread_mutex_unlock(&crew->lock);
+	unlock(crew);
 	return busy;
 }
 
 /* ---- Threads -------------------------------------------------------------------------------- */
 
-/* Who has rested long enough is ready. How long the next one still rests; -1: nobody does. */
-static int64_t wake_rested(struct crew *crew)
+/* Who has rested long enough is ready. */
+static void wake_rested(struct crew *crew)
 {
 	int64_t now_us = crew->resting ? env_steady_us(crew->ledger->env) : 0;
 	while (crew->resting && crew->resting->due_us <= now_us) {
@@ -316,41 +349,50 @@ static int64_t wake_rested(struct crew *crew)
 		crew->resting = task->next;
 		make_ready(crew, task);
 	}
-	return crew->resting ? crew->resting->due_us - now_us : -1;
 }
 
-static void wait_for_work(struct crew *crew, int64_t most_us)
+/* Until there is something to do, as far as one can tell. */
+static void sleep_on(struct crew *crew)
 {
-	if (most_us < 0) {
+	crew->asleep++;
+	if (crew->resting) {
+		int64_t most_us = crew->resting->due_us - env_steady_us(crew->ledger->env);
+		struct timespec until = steady_after(most_us > 0 ? most_us : 0);
+		crew->alarm_us = crew->resting->due_us;
+		(void)pthread_cond_timedwait(&crew->work, &crew->lock, &until);
+		crew->alarm_us = INT64_MAX;
+	} else {
 		pthread_cond_wait(&crew->work, &crew->lock);
-		return;
 	}
-	struct timespec until = steady_after(most_us);
-	(void)pthread_cond_timedwait(&crew->work, &crew->lock, &until);
+	crew->asleep--;
+	crew->waking = false;
 }
 
 static void *work(void *user)
 {
 	struct crew *crew = user;
+	own_crew = crew;
 	pthread_mutex_lock(&crew->lock);
 	for (;;) {
-		int64_t rest_us = wake_rested(crew);
+		wake_rested(crew);
 		struct lane *lane = crew->lane_count ? crew->lanes[--crew->lane_count] : NULL;
 		struct task *task = lane ? NULL : take_ready(crew);
 		if (!lane && !task) {
 			if (crew->ends)
 				break;
-			wait_for_work(crew, rest_us);
+			sleep_on(crew);
 			continue;
 		}
-		pthread_mutex_unlock(&crew->lock);
+		unlock(crew);
 		if (lane)
 			group_lead(lane);
 		else
 			run_task(task);
+		if (crew->after)
+			crew->after(crew->after_user);
 		pthread_mutex_lock(&crew->lock);
 	}
-	pthread_mutex_unlock(&crew->lock);
+	unlock(crew);
 	return NULL;
 }
 
@@ -362,6 +404,7 @@ enum ibid_code crew_new(struct ledger *ledger, unsigned threads, unsigned tasks_
 		return err_set(err, IBID_NOMEM, "out of memory");
 	crew->ledger = ledger;
 	crew->tasks_max = tasks_max;
+	crew->alarm_us = INT64_MAX;
 	pthread_mutex_init(&crew->lock, NULL);
 	steady_cond_init(&crew->work);
 	pthread_cond_init(&crew->idle, NULL);

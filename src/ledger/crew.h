@@ -48,6 +48,11 @@ IBID_CHECK enum ibid_code crew_call(struct crew *crew, const char *tenant, crew_
 IBID_CHECK enum ibid_code crew_call_later(struct crew *crew, const char *tenant, int64_t pause_us,
                                           crew_fn *call, void *user, struct ibid_err *err);
 
+/* `after` is called on a thread that has told outcomes, one or those of a whole group, and turns to
+ * something else: whoever gathers them in `done` passes them on at once. Set it before anything is
+ * submitted. */
+void crew_after(struct crew *crew, crew_fn *after, void *user);
+
 size_t crew_busy(struct crew *crew); /* commands on their way, now */
 
 #endif

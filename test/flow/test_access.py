@@ -376,6 +376,17 @@ class Access:
                 self.assertEqual(got.count(b"HTTP/1.1 "), 1, got)
         self.assertEqual(self.counts(), (0, 0, 0))
 
+    def test_who_is_refused_hears_it_however_much_they_send(self):
+        server = Server(self, NOT_OPEN, "http.limits.body=64KiB")
+        valid, large = self.token(), json.dumps({"topic": "a", "text": "x" * 50000})
+        guessed = valid[:22] + uuid.uuid4().hex + uuid.uuid4().hex
+        for _ in range(20):  # a client that writes all before it reads
+            self.assertEqual(self.send(server, guessed, "k", large).status, 401)
+            self.assertEqual(self.send(server, guessed, "k", large * 20).status, 401)
+            self.assertEqual(self.send(server, valid, "k", large * 20).status, 413)
+        self.assertEqual(self.send(server, valid, "k").status, 201)
+        self.assertEqual(server.stop(), 0)
+
     def test_who_sends_too_much_hears_it_before_the_body(self):
         server = Server(self, NOT_OPEN, "http.limits.rate=1")
         token, end, got = self.token(), time.monotonic() + LIMIT_S, b""

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define FIXTURE IBID_SOURCE_DIR "/test/flow/group"
 
@@ -259,6 +260,123 @@ static void a_full_crew_says_so_and_one_tenant_has_half_of_it(void **state) /* K
 	assert_effects(SMALL - 1);
 }
 
+/* ---- Waking and passing on ------------------------------------------------------------------ */
+
+enum { LIMIT_S = 60 };
+
+struct meeting {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	int gathered, here;
+	bool late;
+};
+
+/* Until so many are here. */
+static void wait_for(struct meeting *meeting, int count)
+{
+	struct timespec until;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += LIMIT_S;
+	while (meeting->here < count && !meeting->late)
+		meeting->late = pthread_cond_timedwait(&meeting->changed, &meeting->lock, &until);
+}
+
+static struct meeting crowd;
+static int expected; /* `crowd.lock` guards it */
+
+static void meet_all(void *user)
+{
+	(void)user;
+	pthread_mutex_lock(&crowd.lock);
+	crowd.here++;
+	pthread_cond_broadcast(&crowd.changed);
+	wait_for(&crowd, expected);
+	pthread_mutex_unlock(&crowd.lock);
+}
+
+/* Each holds its thread until all are there. */
+static void every_thread_wakes_for_a_crowd(void **state)
+{
+	enum { TIMES = 200 };
+	struct ibid_err err = {0};
+	(void)state;
+	crowd = (struct meeting){.lock = PTHREAD_MUTEX_INITIALIZER,
+	                         .changed = PTHREAD_COND_INITIALIZER};
+	expected = 0;
+	for (int i = 0; i < TIMES; i++) {
+		pthread_mutex_lock(&crowd.lock);
+		expected += THREADS;
+		pthread_mutex_unlock(&crowd.lock);
+		for (int n = 0; n < THREADS; n++)
+			assert_int_equal(crew_call(crew, "t", meet_all, NULL, &err), IBID_OK);
+		pthread_mutex_lock(&crowd.lock);
+		wait_for(&crowd, expected);
+		pthread_mutex_unlock(&crowd.lock);
+	}
+	crew_free(crew);
+	crew = NULL;
+	assert_false(crowd.late);
+	assert_int_equal(crowd.here, THREADS * TIMES);
+}
+
+static struct meeting told;
+
+static void gather(void *user, enum ibid_code code, struct ibid_result *result,
+                   const struct ibid_err *err)
+{
+	pthread_mutex_lock(&told.lock);
+	told.gathered++;
+	pthread_mutex_unlock(&told.lock);
+	done(user, code, result, err);
+}
+
+static void pass_on(void *user)
+{
+	(void)user;
+	pthread_mutex_lock(&told.lock);
+	told.here = told.gathered;
+	pthread_cond_signal(&told.changed);
+	pthread_mutex_unlock(&told.lock);
+}
+
+/* Also where a thread that is none of the crew's led the group. */
+static void outcomes_are_passed_on_whoever_led(void **state)
+{
+	enum { TIMES = 40, EACH = 20 };
+	struct errand *own = calloc(TIMES * (EACH + 1), sizeof *own);
+	struct errand *errands = calloc((size_t)TIMES * EACH, sizeof *errands);
+	struct ibid_err err = {0};
+	pthread_t thread;
+	(void)state;
+	told = (struct meeting){.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+	crew_after(crew, pass_on, NULL);
+	for (int time = 0; time < TIMES; time++) {
+		struct errand *theirs = own + (size_t)time * (EACH + 1);
+		for (unsigned i = 0; i < EACH; i++)
+			theirs[i] = adds("add-hot", (unsigned)(10000 + time * EACH) + i, (int)(i % 5) + 1);
+		assert_int_equal(pthread_create(&thread, NULL, submit_all, theirs), 0);
+		for (unsigned i = 0; i < EACH; i++) {
+			struct errand *errand = &errands[(unsigned)(time * EACH) + i];
+			*errand = adds("add-hot", (unsigned)(time * EACH) + i, (int)(i % 5) + 1);
+			assert_int_equal(
+			    crew_submit(crew,
+			                IBID_COMMAND(.tenant = "t", .client = "c",
+			                             .operation = errand->operation, .key = errand->key,
+			                             .payload = errand->payload),
+			                gather, errand, &err),
+			    IBID_OK);
+		}
+		pthread_mutex_lock(&told.lock);
+		wait_for(&told, (time + 1) * EACH);
+		pthread_mutex_unlock(&told.lock);
+		pthread_join(thread, NULL);
+		assert_false(told.late);
+	}
+	assert_effects((int64_t)2 * TIMES * EACH);
+	free(errands);
+	free(own);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(int argc, char **argv)
@@ -269,6 +387,8 @@ int main(int argc, char **argv)
 	    TEST(who_waits_with_a_thread_and_who_does_not_share),
 	    TEST(bad_input_is_told_to_its_sender_only),
 	    TEST(a_full_crew_says_so_and_one_tenant_has_half_of_it),
+	    TEST(every_thread_wakes_for_a_crowd),
+	    TEST(outcomes_are_passed_on_whoever_led),
 	};
 	bed_choose(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -230,6 +230,9 @@ class Proxy(Proxied):
         for _ in range(3):
             answer = self.order(server, "k-1", {"mode": "hang"}, "/hasty")
             self.assertEqual((answer.status, answer.json["type"]), (202, "/problems/outcome-unknown"), answer)
+            shown = server.get(answer.headers["Location"]).json
+            self.assertEqual((shown["state"], shown["awaits"]),
+                             ("UNKNOWN", "the service, which is asked whether it was done"))
         self.assertEqual(self.service.times("k-1"), 1)
         self.service.inquiry_answers = True
         self.assertEqual(self.await_answer(server, "k-1", {"mode": "hang"}, 200, "/hasty").body, b'{"order": 1}')
@@ -257,6 +260,8 @@ class Proxy(Proxied):
         self.assertEqual(self.order(server, "k-1", {"mode": "drop"}, "/by-hand").status, 202)
         self.assertEqual((self.service.times("k-1"), self.state("k-1")), (1, "UNKNOWN"))
         self.assertEqual(self.number("select count(*) from %s where state = 'OPEN'" % self.ledger("exception")), 1)
+        self.assertIn("a person", server.get(self.order(server, "k-1", {"mode": "drop"}, "/by-hand").headers["Location"])
+                      .json["awaits"])
 
     def test_a_service_that_is_not_there_was_sent_nothing(self):
         server = self.proxy()

@@ -140,6 +140,8 @@ static int set_up(struct lite_conn *conn, const struct lite_conn_options *option
 		rc = lite_functions_register(db);
 	if (!rc)
 		rc = run_pragma(conn, LITE_synchronous_set);
+	if (!rc && options->role == LITE_WRITER)
+		rc = run_pragma(conn, LITE_temp_store_set);
 	if (!rc && options->role == LITE_READER)
 		rc = run_pragma(conn, LITE_query_only_set);
 	return rc;

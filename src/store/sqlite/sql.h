@@ -39,7 +39,7 @@
 	X(rollback) X(schema_exists) \
 	X(schema_file_get) X(schema_file_put) X(schema_put) X(schema_version) \
 	X(secure_delete_get) X(secure_delete_off) X(secure_delete_on) X(synchronous_get) \
-	X(synchronous_set) X(token_get) X(token_list) X(token_put) X(token_revoke) \
+	X(synchronous_set) X(temp_store_set) X(token_get) X(token_list) X(token_put) X(token_revoke) \
 	X(unique_by_columns) X(wal_set)
 /* clang-format on */
 
