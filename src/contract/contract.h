@@ -127,7 +127,7 @@ struct contract_staged {
 
 /* Where the service tells what became of a call whose answer was not seen. */
 struct contract_inquiry {
-	const char *url;   /* a path on the service or an http address, with {key}, {external_key},
+	const char *url;   /* a path on the service or an http address, with {external_key},
 	                      {command_id} and {tenant} in path and query; NULL: it can't be asked */
 	int executed;      /* the status, 2xx, whose answer is the command's answer */
 	int not_executed;  /* the status that says it never happened, once `settle` has passed */

@@ -183,8 +183,7 @@ static void read_headers(struct reading *reading, const struct member *member, c
 static const struct {
 	const char *name;
 	bool finds;
-} placeholders[] = {
-    {"{key}", true}, {"{external_key}", true}, {"{command_id}", true}, {"{tenant}", false}};
+} placeholders[] = {{"{external_key}", true}, {"{command_id}", true}, {"{tenant}", false}};
 
 static const size_t no_placeholder = COUNT(placeholders);
 
@@ -258,20 +257,19 @@ static void read_url(struct reading *reading, const struct member *member, const
 	if (!rest)
 		PROBLEM_AT(reading->problems, node,
 		           "%s is `%s`: it must be a path on the service, or http:// or https:// with a "
-		           "host and a path, without a user, such as /orders/by-key/{key}",
+		           "host and a path, without a user, such as /orders/by-key/{external_key}",
 		           path, text);
 	else if (*end == '{' || *end == '}')
 		PROBLEM_AT(reading->problems, node,
-		           "%s is `%s`: in braces stand key, external_key, command_id or tenant", path,
-		           text);
+		           "%s is `%s`: in braces stand external_key, command_id or tenant", path, text);
 	else if (*end)
 		PROBLEM_AT(reading->problems, node,
 		           "%s is `%s`: what stands at `%.8s` can't be part of a path or a query", path,
 		           text, end);
 	else if (!finds)
 		PROBLEM_AT(reading->problems, node,
-		           "%s is `%s`: it names no command; {key}, {external_key} or {command_id} must be "
-		           "in it",
+		           "%s is `%s`: it names no command; {external_key}, which the service gets as "
+		           "Idempotency-Key, or {command_id} must be in it",
 		           path, text);
 	else
 		*(const char **)target = text;
@@ -285,14 +283,15 @@ static const struct member_type type_backoff = {"two durations such as 5s..10m",
 static const struct member_type type_status = {"a status such as status=200", read_status};
 static const struct member_type type_headers = {"a list of names such as [Location, ETag]",
                                                 read_headers};
-static const struct member_type type_url = {"a path such as /orders/by-key/{key}", read_url};
+static const struct member_type type_url = {"a path such as /orders/by-key/{external_key}",
+                                            read_url};
 
 #define AT(member) offsetof(struct contract_inquiry, member)
 /* clang-format off */
 static const struct member inquiry_members[] = {
 	{"url", &type_url, AT(url), MEMBER_REQUIRED,
 	 "Where does the service tell what became of a call?",
-	 "or an http address; key, external_key, command_id and tenant in braces"},
+	 "or an http address; external_key, command_id and tenant in braces"},
 	{"executed", &type_status, AT(executed), MEMBER_REQUIRED,
 	 "Which answer says that it was done?",
 	 "a 2xx; that answer becomes the command's", .min = 200},

@@ -347,8 +347,17 @@ void connection_end(void *user, struct MHD_Connection *connection, void **ret_re
 
 struct head {
 	size_t told;
-	bool odd_name; /* "Content-Length :" is one header to us and another to who stands before us */
+	bool odd; /* "Content-Length :" is one header to us and another to who stands before us, a
+	             carriage return the end of a line to some */
 };
+
+static bool has_controls(const char *text)
+{
+	for (; *text; text++)
+		if (((unsigned char)*text < ' ' && *text != '\t') || *text == 0x7f)
+			return true;
+	return false;
+}
 
 static enum MHD_Result add_line(void *user, enum MHD_ValueKind kind, const char *name,
                                 const char *value)
@@ -356,7 +365,8 @@ static enum MHD_Result add_line(void *user, enum MHD_ValueKind kind, const char 
 	struct head *head = user;
 	(void)kind;
 	head->told += strlen(name) + sizeof ": \r\n" - 1 + (value ? strlen(value) : 0);
-	head->odd_name |= !*name || name[strcspn(name, " \t")];
+	head->odd |= !*name || name[strcspn(name, " \t")] || has_controls(name) ||
+	             (value && has_controls(value));
 	return MHD_YES;
 }
 
@@ -369,10 +379,11 @@ static bool head_is_whole(struct request *request, const char *version)
 	struct head head = {.told = strlen(request->method) + strlen(request->uri) + strlen(version) +
 	                            sizeof "  \r\n\r\n" - 1};
 	MHD_get_connection_values(request->connection, MHD_HEADER_KIND, add_line, &head);
-	if (!head.odd_name && (!info || info->header_size <= head.told))
+	if (!head.odd && (!info || info->header_size <= head.told))
 		return true;
-	answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
-	               "the headers hold a NUL, a folded line or needless blanks");
+	answer_problem(
+	    &request->answer, &request->arena, PROBLEM_BAD_REQUEST,
+	    "the headers hold a NUL or another control character, a folded line or needless blanks");
 	return false;
 }
 

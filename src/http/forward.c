@@ -256,26 +256,37 @@ static void done(struct call *call)
 	forward_free(forward);
 }
 
+static bool add_header(struct forward *forward, const char *name, const char *value)
+{
+	const char *line = arena_printf(&forward->arena, "%s: %s", name, value);
+	struct curl_slist *longer = line ? curl_slist_append(forward->call.headers, line) : NULL;
+	if (longer)
+		forward->call.headers = longer;
+	return longer;
+}
+
+/* Which command it is: under a key that no other client, tenant or operation can have. */
+static bool add_identity(struct forward *forward)
+{
+	const struct ibid_work *work = ibid_staged_work(forward->staged);
+	return add_header(forward, "Idempotency-Key", ibid_work_external_key(work)) &&
+	       add_header(forward, "Ibid-Client-Key", ibid_work_key(work)) &&
+	       add_header(forward, "Ibid-Command-Id", ibid_work_command_id(work));
+}
+
 static void send_on(struct forward *forward)
 {
 	struct ibid_err err = {0};
 	if (!forward->contract->upstream.wait_us)
 		tell_accepted(forward);
-	if (!calls_make(forward->server->upstream->calls, &forward->call, &err))
+	enum ibid_code code = add_identity(forward)
+	                          ? calls_make(forward->server->upstream->calls, &forward->call, &err)
+	                          : err_set(&err, IBID_NOMEM, "out of memory");
+	if (!code)
 		return;
 	forward->call.end = CALL_NOT_SENT;
 	snprintf(forward->call.why, sizeof forward->call.why, "%s", err.text);
 	done(&forward->call);
-}
-
-/* For the service's own log; it goes without where there is no memory. */
-static void add_command_id(struct forward *forward)
-{
-	const char *line = arena_printf(&forward->arena, "Ibid-Command-Id: %s",
-	                                ibid_work_command_id(ibid_staged_work(forward->staged)));
-	struct curl_slist *longer = line ? curl_slist_append(forward->call.headers, line) : NULL;
-	if (longer)
-		forward->call.headers = longer;
 }
 
 /* On one of the crew's threads: there is a lease, or somebody has decided before. */
@@ -285,7 +296,6 @@ static void staged(void *user, enum ibid_code code, struct ibid_staged *held,
 	struct forward *forward = user;
 	forward->staged = held;
 	if (held) {
-		add_command_id(forward);
 		send_on(forward);
 		return;
 	}

@@ -25,8 +25,13 @@ struct inquiry {
 	const struct contract *contract;
 };
 
+/* A segment of dots would lead somewhere else. */
 static void add_escaped(struct str *out, const char *value)
 {
+	if (strcmp(value, ".") == 0 || strcmp(value, "..") == 0) {
+		out->failed = true;
+		return;
+	}
 	char *escaped = curl_easy_escape(NULL, value, (int)strlen(value));
 	if (escaped)
 		str_adds(out, escaped);
@@ -40,7 +45,6 @@ static const char *value_of(const struct ibid_work *work, const char *name, size
 	const struct {
 		const char *name, *value;
 	} values[] = {
-	    {"key", ibid_work_key(work)},
 	    {"external_key", ibid_work_external_key(work)},
 	    {"command_id", ibid_work_command_id(work)},
 	    {"tenant", ibid_work_tenant(work)},

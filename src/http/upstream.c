@@ -151,7 +151,7 @@ bool upstream_check_request(struct request *request)
 	const char *connection = request_header(request, "Connection", &many);
 	const char *upgrade = request_header(request, "Upgrade", &upgrades);
 	const char *wrong = NULL;
-	if (!path_is_plain(request->path))
+	if (!path_is_plain(request->path) || strchr(request->uri, '#'))
 		wrong = "the path has empty or dot segments, or needless escapes: the service could read "
 		        "it differently";
 	else if (many || (connection && !options_are_plain(connection)))
@@ -179,6 +179,8 @@ static const char *const dropped[] = {"Connection",
                                       "HTTP2-Settings",
                                       "Content-Length",
                                       NULL};
+static const char *const dropped_of_kept[] = {"Accept-Encoding", "Range", "Idempotency-Key",
+                                              "Ibid-Client-Key", NULL};
 static const char *const dropped_of_request[] = {"Host",
                                                  "Expect",
                                                  "X-Forwarded-For",
@@ -188,6 +190,7 @@ static const char *const dropped_of_request[] = {"Host",
                                                  "X-HTTP-Method-Override",
                                                  "X-Method-Override",
                                                  "Ibid-Command-Id",
+                                                 "Ibid-Client-Key",
                                                  NULL};
 
 bool upstream_drops(const char *name, size_t size)
@@ -226,9 +229,10 @@ static enum MHD_Result add_header(void *user, enum MHD_ValueKind kind, const cha
 		return MHD_YES;
 	if (strcasecmp(name, "traceparent") == 0 && request->trace)
 		return MHD_YES; /* its parent is our span */
-	/* What is kept is given to whoever asks again, whatever they can unpack. */
-	if (heading->keeps && (strcasecmp(name, "Accept-Encoding") == 0 ||
-	                       strncasecmp(name, "If-", 3) == 0 || strcasecmp(name, "Range") == 0))
+	/* What is kept is given to whoever asks again, whatever they can unpack. The key that the
+	 * service gets is made of the client's and whose it is: others may use the same. */
+	if (heading->keeps &&
+	    (is_word(name, size, dropped_of_kept) || strncasecmp(name, "If-", 3) == 0))
 		return MHD_YES;
 	add_line(heading, arena_printf(&request->arena, value && *value ? "%s: %s" : "%s;", name,
 	                               value ? value : ""));
@@ -292,29 +296,47 @@ static void keep_header(struct arena *arena, struct str *out, const struct call 
 	obj_text(out, name, arena_strndup(arena, value, size));
 }
 
-/* {"headers":{...},"text":"..."}; bytes that are no text stand under "base64"; of an answer that is
- * too large only that it was. */
+static void keep_bytes(struct str *out, const struct str *body)
+{
+	str_adds(out, ",\"base64\":\"");
+	base64_add(out, (const unsigned char *)body->data, body->size);
+	str_addc(out, '"');
+}
+
+static void keep_head(struct arena *arena, struct str *out, const struct call *call,
+                      const struct texts *headers)
+{
+	obj_begin(out, NULL, '{');
+	obj_begin(out, "headers", '{');
+	keep_header(arena, out, call, "Content-Type");
+	keep_header(arena, out, call, "Content-Encoding"); /* though it was not asked for */
+	for (size_t i = 0; i < headers->count; i++)
+		keep_header(arena, out, call, headers->items[i]);
+	obj_end(out, '}');
+}
+
+/* {"headers":{...},"text":"..."}; bytes that are no text, or too long as one, stand under "base64";
+ * of an answer that is too large only that it was. */
 const char *upstream_keep(struct arena *arena, const struct call *call, const struct texts *headers)
 {
 	struct str out = STR_INIT(KEPT_BYTES_MAX);
 	const struct str *body = &call->answer;
-	obj_begin(&out, NULL, '{');
-	obj_begin(&out, "headers", '{');
-	keep_header(arena, &out, call, "Content-Type");
-	for (size_t i = 0; i < headers->count; i++)
-		if (strcasecmp(headers->items[i], "Content-Type") != 0)
-			keep_header(arena, &out, call, headers->items[i]);
-	obj_end(&out, '}');
+	bool text = utf8_ok(str_text(body), body->size);
+	keep_head(arena, &out, call, headers);
 	if (call->too_large) {
 		obj_bool(&out, "tooLarge", true);
 		obj_int(&out, "status", call->status);
-	} else if (utf8_ok(str_text(body), body->size)) {
+	} else if (text) {
 		str_adds(&out, ",\"text\":");
 		str_add_json(&out, str_text(body), body->size);
+		if (out.failed) { /* escapes: up to six bytes for one */
+			str_release(&out);
+			out = STR_INIT(KEPT_BYTES_MAX);
+			keep_head(arena, &out, call, headers);
+			keep_bytes(&out, body);
+		}
 	} else {
-		str_adds(&out, ",\"base64\":\"");
-		base64_add(&out, (const unsigned char *)body->data, body->size);
-		str_addc(&out, '"');
+		keep_bytes(&out, body);
 	}
 	obj_end(&out, '}');
 	const char *kept = out.failed ? NULL : arena_strndup(arena, out.data, out.size);

@@ -30,7 +30,7 @@ upstream:
   headers: [Location, ETag]
   %(inquiry)s
 """
-INQUIRY = ('inquiry: { url: "/orders/by-key/{key}", executed: "status=200", not_executed: "status=404", '
+INQUIRY = ('inquiry: { url: "/orders/by-key/{external_key}", executed: "status=200", not_executed: "status=404", '
            "settle: %s, backoff: 1s..2s, give_up: 1h }")
 
 
@@ -38,7 +38,7 @@ class Service:
     """The service behind the proxy: executes what it is sent, every time, and behaves as the request's `mode` says."""
 
     def __init__(self, bed):
-        self.executed = []  # (key, body)
+        self.executed = []  # (the client's key, ours)
         self.seen = []  # every request: (method, path, headers, body)
         self.inquiries = 0
         self.lock = threading.Lock()
@@ -104,9 +104,9 @@ class Service:
         with self.lock:
             self.seen.append((handler.command, handler.path, handler.headers, body))
 
-    def execute(self, handler, body):
+    def execute(self, handler):
         with self.lock:
-            self.executed.append((handler.headers.get("Idempotency-Key"), body))
+            self.executed.append((handler.headers.get("Ibid-Client-Key"), handler.headers.get("Idempotency-Key")))
             return len(self.executed)
 
     def times(self, key):
@@ -133,13 +133,13 @@ class Service:
             handler.close_connection = True  # executes nothing, and says nothing
         elif mode == "late":
             self.free.wait(LIMIT_S)
-            self.execute(handler, body)
+            self.execute(handler)
             handler.close_connection = True
         else:
-            self.work(handler, body, mode)
+            self.work(handler, mode)
 
-    def work(self, handler, body, mode):
-        number = self.execute(handler, body)
+    def work(self, handler, mode):
+        number = self.execute(handler)
         if mode == "drop":
             handler.close_connection = True
         elif mode == "half":
@@ -157,6 +157,10 @@ class Service:
             handler.say(201, b"x" * (3 << 20), Content_Type="text/plain")
         elif mode == "binary":
             handler.say(200, bytes(range(256)), Content_Type="image/png")
+        elif mode == "controls":
+            handler.say(200, b"\x01" * 800000, Content_Type="text/plain")
+        elif mode == "packed":
+            handler.say(200, b"\x1f\x8b packed", Content_Type="text/plain", Content_Encoding="gzip")
         elif mode == "moved":
             handler.say(303, b"", Location="/orders/%d" % number)
         elif mode == "empty":
@@ -172,7 +176,7 @@ class Service:
         if handler.path.startswith(prefix):
             self.inquiries += 1
             key = handler.path[len(prefix):]
-            found = [number for number, (executed, _) in enumerate(self.executed, 1) if executed == key]
+            found = [number for number, (_, ours) in enumerate(self.executed, 1) if ours == key]
             if not self.inquiry_answers:
                 handler.say(500, b"")
             elif found:
@@ -190,6 +194,71 @@ class Service:
                     handler.wfile.write(b"y" * (1 << 16))
         else:
             handler.say(200, b"page", Content_Type="text/html", Set_Cookie="a=1", Cache_Control="max-age=5")
+
+
+class Wire:
+    """A way to the store that can stall: what comes back from there is held, from the answer to a commit on."""
+
+    def __init__(self, bed, host, port):
+        self.target, self.marked = (host, port), None
+        self.held, self.flows = threading.Event(), threading.Event()
+        self.flows.set()
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.port = self.server.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+        bed.addCleanup(self.flows.set)
+        bed.addCleanup(self.server.close)
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.server.accept()
+                store = socket.create_connection(self.target)
+                for source, sink, up in ((client, store, True), (store, client, False)):
+                    threading.Thread(target=self.carry, args=(source, sink, up), daemon=True).start()
+
+    def carry(self, source, sink, up):
+        """Hold what follows the message after the one that holds the mark: its claim, then its commit."""
+        claimed = False
+        with contextlib.suppress(OSError):
+            while piece := source.recv(65536):
+                if up and claimed:
+                    claimed = False
+                    self.flows.clear()
+                    self.held.set()
+                elif up and self.marked and self.marked in piece:
+                    self.marked, claimed = None, True
+                elif not up:
+                    self.flows.wait(LIMIT_S)
+                sink.sendall(piece)
+        for end in (source, sink):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+
+class RawService:
+    """Gives the same bytes to whoever asks."""
+
+    def __init__(self, bed, said):
+        self.said = said
+        self.server = socket.create_server(("127.0.0.1", 0), backlog=100)
+        self.url = "http://127.0.0.1:%d" % self.server.getsockname()[1]
+        threading.Thread(target=self.serve, daemon=True).start()
+        bed.addCleanup(self.server.close)
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.server.accept()
+                threading.Thread(target=self.answer, args=(client,), daemon=True).start()
+
+    def answer(self, client):
+        with contextlib.suppress(OSError), client:
+            while b"\r\n\r\n" not in client.recv(65536):
+                pass
+            client.sendall(self.said)
+            client.shutdown(socket.SHUT_WR)
+            client.recv(1)
 
 
 class Proxied:

@@ -4,12 +4,12 @@ import concurrent.futures
 import contextlib
 import hashlib
 import json
+import re
 import socket
 import subprocess
 import threading
 import time
 import unittest
-import uuid
 
 from proxy_bed import INQUIRY, Proxied
 from serve_bed import BIN, LIMIT_S, Postgres, Server, Sqlite
@@ -46,8 +46,10 @@ class Proxy(Proxied):
         self.assertEqual(answer.status, 201, answer)
         method, path, headers, body = self.service.seen[0]
         self.assertEqual((method, path, body), ("POST", "/orders", b'{ "item" : "tea" }'))
-        self.assertEqual((headers["X-Custom"], headers["X-Empty"], headers["Content-Type"], headers["Idempotency-Key"]),
+        self.assertEqual((headers["X-Custom"], headers["X-Empty"], headers["Content-Type"], headers["Ibid-Client-Key"]),
                          ("a b", "", "application/json", "k-1"))
+        self.assertEqual(len(headers.get_all("Idempotency-Key")), 1)
+        self.assertRegex(headers["Idempotency-Key"], "^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$")
         self.assertEqual(headers["Ibid-Command-Id"], answer.headers["Ibid-Command-Id"])
         self.assertEqual(headers["Host"], "127.0.0.1:%d" % self.service.port)
         self.assertEqual((headers["X-Forwarded-For"], headers["X-Forwarded-Proto"], headers["X-Forwarded-Host"],
@@ -108,13 +110,15 @@ class Proxy(Proxied):
 
     def test_answers_of_every_kind_are_replayed_byte_for_byte(self):
         server = self.proxy()
-        for mode, status, body in (("binary", 200, bytes(range(256))), ("moved", 303, b""), ("empty", 204, b""),
+        for mode, status, body in (("binary", 200, bytes(range(256))), ("controls", 200, b"\x01" * 800000),
+                                   ("packed", 200, b"\x1f\x8b packed"), ("moved", 303, b""), ("empty", 204, b""),
                                    ("invalid", 422, b'{"wrong":  "item"}'), ("conflict", 409, b"it is there")):
             answers = [self.order(server, "k-" + mode, {"mode": mode}) for _ in range(3)]
             self.assertEqual({(answer.status, answer.body) for answer in answers}, {(status, body)}, answers)
             self.assertEqual([answer.headers["Idempotent-Replayed"] for answer in answers], [None, "true", "true"])
             self.assertEqual(len({(answer.headers["Content-Type"], answer.headers["Location"]) for answer in answers}), 1)
-            self.assertEqual(sum(1 for seen in self.service.seen if seen[2]["Idempotency-Key"] == "k-" + mode), 1)
+            self.assertEqual({answer.headers["Content-Encoding"] for answer in answers}, {"gzip" if mode == "packed" else None})
+            self.assertEqual(sum(1 for seen in self.service.seen if seen[2]["Ibid-Client-Key"] == "k-" + mode), 1)
         self.assertEqual((self.state("k-binary"), self.state("k-invalid")), ("COMPLETED", "REJECTED"))
 
     def test_an_answer_that_is_too_large_is_not_kept_but_known(self):
@@ -134,7 +138,7 @@ class Proxy(Proxied):
                 self.assertEqual((answer.status, answer.body), (status, b"not now"), answer)
                 self.assertEqual((answer.headers["Retry-After"], answer.headers["WWW-Authenticate"]), ("7", "Basic"))
                 self.assertIsNone(answer.headers["Idempotent-Replayed"])
-            self.assertEqual(sum(1 for seen in self.service.seen if seen[2]["Idempotency-Key"] == key), 2)
+            self.assertEqual(sum(1 for seen in self.service.seen if seen[2]["Ibid-Client-Key"] == key), 2)
             self.assertEqual(self.state(key), "FAILED")
 
     def test_409_and_5xx_are_what_the_contract_says(self):
@@ -146,11 +150,11 @@ class Proxy(Proxied):
             for _ in range(2):
                 answer = self.order(server, "k-" + mode, {"mode": mode}, "/again")
                 self.assertEqual((answer.status, answer.headers["Idempotent-Replayed"]), (status, None), answer)
-            self.assertEqual(sum(1 for seen in self.service.seen if seen[2]["Idempotency-Key"] == "k-" + mode), 2)
+            self.assertEqual(sum(1 for seen in self.service.seen if seen[2]["Ibid-Client-Key"] == "k-" + mode), 2)
         for _ in range(2):
             answer = self.order(server, "k-lenient", {"mode": "invalid"}, "/lenient")
             self.assertEqual((answer.status, answer.headers["Idempotent-Replayed"]), (422, None), answer)
-        self.assertEqual(sum(1 for seen in self.service.seen if seen[2]["Idempotency-Key"] == "k-lenient"), 2)
+        self.assertEqual(sum(1 for seen in self.service.seen if seen[2]["Ibid-Client-Key"] == "k-lenient"), 2)
         answers = [self.order(server, "k-final", {"mode": "error"}, "/final") for _ in range(2)]
         self.assertEqual([(answer.status, answer.body) for answer in answers], [(500, b"oh")] * 2)
         self.assertEqual(self.service.times("k-final"), 1)
@@ -209,6 +213,20 @@ class Proxy(Proxied):
         self.assertEqual(self.number("select count(*) from %s where state = 'OPEN'" % self.ledger("exception")), 0)
         self.assertEqual(self.number("select count(*) from %s where resolution = 'confirmed-executed'" %
                                      self.ledger("exception")), 3)
+
+    def test_two_clients_with_the_same_key_are_two_commands_to_the_service(self):
+        server = self.proxy()
+        tokens = [self.token(client) for client in ("alice", "bob")]
+        lost = self.order(server, "k-1", {"mode": "refuse-silently"}, Authorization="Bearer " + tokens[0])
+        self.assertEqual(lost.status, 202, lost)
+        self.assertEqual(self.order(server, "k-1", {"item": "bob's"}, Authorization="Bearer " + tokens[1]).status, 201)
+        end = time.monotonic() + LIMIT_S
+        while self.number("select count(*) from %s where state = 'UNKNOWN'" % self.ledger("command")):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+        self.assertEqual(self.number("select count(*) from %s where state = 'FAILED' and client = 'alice'" %
+                                     self.ledger("command")), 1)  # bob's order was not taken for hers
+        self.assertEqual(len({seen[2]["Idempotency-Key"] for seen in self.service.seen if seen[0] == "POST"}), 2)
 
     def test_what_was_not_executed_may_be_sent_again_with_the_same_key(self):
         server = self.proxy()
@@ -377,7 +395,7 @@ class Proxy(Proxied):
     def test_a_protected_route_can_not_be_written_differently(self):
         server = self.proxy("upstream.other=all")
         for path in ("/orders/", "/Orders", "//orders", "/./orders", "/a/../orders", "/%6frders", "/orders%2f", "/orders/.",
-                     "/orders%00", "/orders/..", "/%2e/orders", "/orders\\"):
+                     "/orders%00", "/orders/..", "/%2e/orders", "/orders\\", "/orders#x", "/pages?a#b"):
             answer = self.order(server, None, {"item": "x"}, path)
             self.assertIn(answer.status, (400, 404), (path, answer))
         self.assertEqual(self.service.seen, [])
@@ -413,6 +431,17 @@ class Proxy(Proxied):
         self.assertEqual(chunked.status, 413, chunked)
         self.assertEqual(self.service.executed, [])
 
+    def test_what_comes_behind_an_answer_is_no_part_of_its_head(self):
+        trailers = b"".join(b"X-T%d: %s\r\n" % (number, b"z" * 200) for number in range(40))
+        self.service = RawService(self, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-A: b\r\n\r\n"
+                                        b"a\r\n0123456789\r\n0\r\n" + trailers + b"\r\n")
+        server = self.proxy()
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(lambda number: server.get("/t%d" % number), range(200)))
+        self.assertEqual({(answer.status, answer.body, answer.headers["X-A"]) for answer in answers},
+                         {(200, b"0123456789", "b")})
+        self.assertEqual([answer for answer in answers if answer.headers["X-T1"]], [])
+
     def test_a_client_that_reads_nothing_holds_no_memory(self):
         server = self.proxy()
         before = server.memory_kib()
@@ -439,6 +468,9 @@ class Proxy(Proxied):
                       b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
                       b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n"):
             self.assertRegex(server.raw(head + lines), b"^HTTP/1.1 400 ", lines)
+        for value in (b"a\rX-HTTP-Method-Override: DELETE", b"a\x0b", b"a\x7f", b"a\x01"):
+            self.assertRegex(server.raw(head + b"X-A: " + value + b"\r\nContent-Length: 2\r\n\r\n{}"), b"^HTTP/1.1 400 ",
+                             value)
         for first in (b"CONNECT x:80 HTTP/1.1", b"TRACE / HTTP/1.1", b"OPTIONS * HTTP/1.1", b"GET http://other/ HTTP/1.1"):
             self.assertRegex(server.raw(first + b"\r\nHost: x\r\n\r\n"), b"^HTTP/1.1 40[045] ", first)
         self.assertEqual(self.service.seen, [])
@@ -498,7 +530,25 @@ class ProxyOnSqlite(Proxy, Sqlite, unittest.TestCase):
 
 
 class ProxyOnPostgres(Proxy, Postgres, unittest.TestCase):
-    pass
+    def test_who_hears_too_late_of_its_claim_sends_nothing(self):  # I6
+        """The store does not answer for longer than the lease; meanwhile another proxy has looked and was free to send."""
+        self.contract("hurry", "POST /hurry", lease="2s", deadline="1s")
+        user, host, port, name = re.fullmatch(r"postgres://(.*@)([^:]*):(\d+)/(.*)", self.url).groups()
+        wire, straight = Wire(self, host, int(port)), self.url
+        self.url = "postgres://%s127.0.0.1:%d/%s" % (user, wire.port, name)
+        slow = self.proxy("http.threads=1")
+        self.url = straight
+        fast = self.proxy()
+        wire.marked = b"stall-me"
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            late = pool.submit(self.order, slow, "stall-me", {"item": "x"}, "/hurry")
+            self.assertTrue(wire.held.wait(LIMIT_S))
+            self.await_answer(fast, "stall-me", {"item": "x"}, 201, "/hurry")
+            wire.flows.set()
+            told = late.result(LIMIT_S)
+        self.assertEqual((told.status, told.json["type"]), (202, "/problems/outcome-unknown"), told)
+        self.assertEqual(self.order(slow, "stall-me", {"item": "x"}, "/hurry").status, 201)
+        self.assertEqual(self.service.times("stall-me"), 1)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ static const char *const service_lines[] = {
     "  error: unknown",
     "  headers: [Location, ETag]",
     "  inquiry:",
-    "    url: \"/orders/by-key/{key}\"",
+    "    url: \"/orders/by-key/{external_key}\"",
     "    executed: \"status=200\"",
     "    not_executed: \"status=404\"",
     "    settle: 30s",
@@ -172,7 +172,7 @@ static void a_service_is_read_as_it_is_written(void **state)
 	assert_int_equal(upstream->error, UPSTREAM_ERROR_UNKNOWN);
 	assert_int_equal(upstream->headers.count, 2);
 	assert_string_equal(upstream->headers.items[1], "ETag");
-	assert_string_equal(upstream->inquiry.url, "/orders/by-key/{key}");
+	assert_string_equal(upstream->inquiry.url, "/orders/by-key/{external_key}");
 	assert_int_equal(upstream->inquiry.executed, 200);
 	assert_int_equal(upstream->inquiry.not_executed, 404);
 	assert_int_equal(upstream->inquiry.settle_us, 30000000);
@@ -217,8 +217,8 @@ static void every_good_answer_is_taken(void **state)
 	    {"    backoff", "    backoff: 1s..1s"},
 	    {"    not_executed", "    not_executed: status=204"},
 	    {"    url", "    url: /a%20b/{tenant}/{external_key}?q={command_id}&x=1"},
-	    {"    url", "    url: https://orders.example:8443/by-key/{key}"},
-	    {"    url", "    url: http://[::1]:80/{key}"},
+	    {"    url", "    url: https://orders.example:8443/by-key/{external_key}"},
+	    {"    url", "    url: http://[::1]:80/{external_key}"},
 	    {"staged", "staged: { lease: 11s, recover: inquiry }"},
 	    {"answer", "answer: { store: status }"},
 	    {"emits", "emits: []\nserialize_by: []"},
@@ -575,25 +575,25 @@ static void an_inquiry_goes_to_one_place_about_one_command(void **state)
 	static const struct {
 		const char *url, *why;
 	} cases[] = {
-	    {"orders/{key}", "it must be a path on the service"},
-	    {"//evil.example/{key}", "it must be a path on the service"},
-	    {"ftp://orders.example/{key}", "it must be a path on the service"},
-	    {"http:///{key}", "it must be a path on the service"},
-	    {"http://[]/{key}", "it must be a path on the service"},
-	    {"http://[::1/{key}", "it must be a path on the service"},
-	    {"http://orders.example:/{key}", "it must be a path on the service"},
-	    {"http://orders.example:80x/{key}", "it must be a path on the service"},
-	    {"http://me:secret@orders.example/{key}", "without a user"},
-	    {"http://{key}.example/x", "it must be a path on the service"},
-	    {"http://orders.example?{key}", "it must be a path on the service"},
-	    {"/orders/{order}", "in braces stand key, external_key, command_id or tenant"},
+	    {"orders/{external_key}", "it must be a path on the service"},
+	    {"//evil.example/{external_key}", "it must be a path on the service"},
+	    {"ftp://orders.example/{external_key}", "it must be a path on the service"},
+	    {"http:///{external_key}", "it must be a path on the service"},
+	    {"http://[]/{external_key}", "it must be a path on the service"},
+	    {"http://[::1/{external_key}", "it must be a path on the service"},
+	    {"http://orders.example:/{external_key}", "it must be a path on the service"},
+	    {"http://orders.example:80x/{external_key}", "it must be a path on the service"},
+	    {"http://me:secret@orders.example/{external_key}", "without a user"},
+	    {"http://{external_key}.example/x", "it must be a path on the service"},
+	    {"http://orders.example?{external_key}", "it must be a path on the service"},
+	    {"/orders/{order}", "in braces stand external_key, command_id or tenant"},
 	    {"/orders/{key", "in braces stand"},
-	    {"/orders/key}{key}", "in braces stand"},
-	    {"/orders/{key}#top", "what stands at `#top` can't be part"},
-	    {"/orders/{key} x", "what stands at ` x` can't be part"},
-	    {"/orders/{key}%zz", "what stands at `%zz` can't be part"},
-	    {"/orders/{key}\\\\x", "can't be part"},
-	    {"/orders/{key}\\x01", "invisible control character"},
+	    {"/orders/key}{external_key}", "in braces stand"},
+	    {"/orders/{external_key}#top", "what stands at `#top` can't be part"},
+	    {"/orders/{external_key} x", "what stands at ` x` can't be part"},
+	    {"/orders/{external_key}%zz", "what stands at `%zz` can't be part"},
+	    {"/orders/{external_key}\\\\x", "can't be part"},
+	    {"/orders/{external_key}\\x01", "invisible control character"},
 	    {"/orders/{tenant}", "it names no command"},
 	};
 	(void)state;
@@ -684,9 +684,9 @@ static void expect_row(const struct json *root, const char *answer, const char *
 	assert_string_equal(text_of(row, "retry"), retry);
 }
 
-static const char asked[] =
-    "that it is unknown; nothing is passed on; the service is asked at /orders/by-key/{key} "
-    "whether it was done, and after 1d a person is";
+static const char asked[] = "that it is unknown; nothing is passed on; the service is asked at "
+                            "/orders/by-key/{external_key} "
+                            "whether it was done, and after 1d a person is";
 
 static void the_matrix_says_what_every_answer_of_the_service_means(void **state)
 {
@@ -799,7 +799,11 @@ static void the_review_asks_where_the_contract_takes_something_for_granted(void 
 	} cases[] = {
 	    {{"  error", "  error: unknown"}, "ibid", "IBID-7", "pass", "upstream.error: unknown"},
 	    {{"  error", "  error: unknown"}, "erp", "ERP-19", "pass", "nothing is run again"},
-	    {{"  error", "  error: unknown"}, "erp", "ERP-18", "pass", "/orders/by-key/{key} is asked"},
+	    {{"  error", "  error: unknown"},
+	     "erp",
+	     "ERP-18",
+	     "pass",
+	     "/orders/by-key/{external_key} is asked"},
 	    {{"  error", "  error: retry"}, "ibid", "IBID-7", "ask", "upstream.error: retry"},
 	    {{"  error", "  error: retry"}, "erp", "ERP-19", "ask", "upstream.error: retry"},
 	    {{"  conflict", "  conflict: retry"}, "ibid", "IBID-7", "ask", "upstream.conflict: retry"},
