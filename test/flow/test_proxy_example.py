@@ -124,7 +124,9 @@ class Page:
         self.assertRegex(unknown.headers["location"], "^/v1/operations/")
         found = self.await_status(retry, 200)
         self.assertEqual((found.json["item"], found.headers["idempotent-replayed"]), ("a vase", "true"))
-        self.assertEqual([(order["item"], order["key"]) for order in self.type(look)], [("tea", "k-1"), ("a vase", "k-2")])
+        orders = self.type(look)
+        self.assertEqual([order["item"] for order in orders], ["tea", "a vase"])
+        self.assertEqual(len({order["key"] for order in orders}), 2)
 
 
 class PageOnSqlite(Page, unittest.TestCase):
