@@ -11,7 +11,7 @@ import threading
 import time
 import unittest
 
-from proxy_bed import INQUIRY, Proxied
+from proxy_bed import INQUIRY, Proxied, RawService
 from serve_bed import BIN, LIMIT_S, Postgres, Server, Sqlite
 
 
