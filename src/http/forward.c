@@ -4,7 +4,8 @@
  * The command is staged, the request is sent on once, and its end is recorded under the lease. In
  * between nobody waits but the client's connection, and that no longer than the contract says. The
  * service's change and the command's row are not one transaction: where no answer comes, nobody
- * knows, and nothing is sent again before somebody has looked (I4). */
+ * knows, and nothing is sent again before somebody has looked (I4). Nothing is sent, either, that
+ * could end after its lease: who looks then must see it (I6). */
 #include "http/forward.h"
 
 #include "http/command.h"
@@ -224,6 +225,18 @@ static bool may_try_again(const struct forward *forward, enum ibid_code code)
 	                      forward->contract->staged.lease_us;
 }
 
+/* Somebody took it over when the lease had ended: what it came to, or will, is theirs to tell. */
+static enum ibid_code tell_taken_over(const struct forward *forward, struct ibid_result **ret,
+                                      struct ibid_err *err)
+{
+	struct ibid_result *result = result_new();
+	if (!result)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	result_unknown(result, &forward->staged->sub.id);
+	*ret = result;
+	return IBID_OK;
+}
+
 /* On one of the crew's threads. */
 static void finish(void *user)
 {
@@ -231,6 +244,8 @@ static void finish(void *user)
 	struct ibid_result *result = NULL;
 	struct ibid_err err = {0}, spare = {0};
 	enum ibid_code code = record(forward, &result, &err);
+	if (code == IBID_FENCED)
+		code = tell_taken_over(forward, &result, &err);
 	if (code && may_try_again(forward, code)) {
 		tell_accepted(forward);
 		if (!crew_call_later(forward->house->crew, forward->tenant, AGAIN_US, finish, forward,
@@ -354,6 +369,8 @@ static struct forward *forward_new(struct request *request)
 	    .body = str_text(&forward->body),
 	    .body_size = forward->body.size,
 	    .deadline_us = upstream->deadline_us,
+	    .send_by_us = forward->began_us + request->contract->staged.lease_us -
+	                  upstream->deadline_us,
 	    .answer_max = (size_t)request->server->settings->answer_bytes,
 	    .done = done,
 	    .late = upstream->wait_us && upstream->wait_us < upstream->deadline_us ? late : NULL,

@@ -32,6 +32,8 @@ static size_t on_head(char *bytes, size_t one, size_t size, void *user)
 {
 	struct call *call = user;
 	(void)one;
+	if (call->headed)
+		return size; /* others read the head by now */
 	if (size > 5 && memcmp(bytes, "HTTP/", 5) == 0)
 		str_clear(&call->answer_head); /* what came before was preliminary */
 	else
@@ -42,7 +44,8 @@ static size_t on_head(char *bytes, size_t one, size_t size, void *user)
 	bool last = size <= 2 && (*bytes == '\r' || *bytes == '\n');
 	curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
 	call->status = (int)status;
-	if (last && status >= 200 && call->head)
+	call->headed = last && status >= 200;
+	if (call->headed && call->head)
 		call->head(call);
 	return size;
 }
@@ -63,6 +66,15 @@ static size_t on_more(char *to, size_t one, size_t room, void *user)
 {
 	struct call *call = user;
 	return call->more(call, to, one * room);
+}
+
+/* There is a connection, and nothing was sent on it. */
+static int on_ready(void *user, char *address, char *own_address, int port, int own_port)
+{
+	const struct call *call = user;
+	(void)address, (void)own_address, (void)port, (void)own_port;
+	return call->send_by_us && env_steady_us(call->env) > call->send_by_us ? CURL_PREREQFUNC_ABORT
+	                                                                       : CURL_PREREQFUNC_OK;
 }
 
 /* ---- One call ------------------------------------------------------------------------------- */
@@ -96,7 +108,11 @@ static enum ibid_code prepare(const struct calls *calls, struct call *call, stru
 	if (!easy)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	call->easy = easy;
+<<<<<<< HEAD
 	call->began_us = env_steady_us(calls->env);
+=======
+	call->env = calls->env;
+>>>>>>> 31f11d8da51b575bda29a7eb85542d3f834b7f64
 	call->answer_head = STR_INIT(CALL_HEAD_BYTES_MAX);
 	call->answer = STR_INIT(call->answer_max);
 	curl_easy_setopt(easy, CURLOPT_PRIVATE, call);
@@ -113,6 +129,8 @@ static enum ibid_code prepare(const struct calls *calls, struct call *call, stru
 	if (calls->options.authorities)
 		curl_easy_setopt(easy, CURLOPT_CAINFO, calls->options.authorities);
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->headers);
+	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_ready);
+	curl_easy_setopt(easy, CURLOPT_PREREQDATA, call);
 	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_head);
 	curl_easy_setopt(easy, CURLOPT_HEADERDATA, call);
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);

@@ -30,6 +30,7 @@ struct call {
 	const char *body; /* NULL: none, or what `more` gives */
 	size_t body_size;
 	int64_t deadline_us; /* for all of it */
+	int64_t send_by_us;  /* on the steady clock: later nothing is sent any more; 0: whenever */
 	bool repeatable;     /* it changes nothing: a connection may be used again */
 	size_t answer_max;   /* bytes of the answer's body that are kept; more: `too_large` */
 
@@ -58,7 +59,13 @@ struct call {
 
 	/* calls.c's own. */
 	CURL *easy;
+<<<<<<< HEAD
 	int64_t began_us, late_at_us;
+=======
+	struct env *env;
+	bool headed; /* what follows are trailers */
+	int64_t late_at_us;
+>>>>>>> 31f11d8da51b575bda29a7eb85542d3f834b7f64
 	bool adding, going_on, breaking_off;
 	struct call *next;
 };
