@@ -108,11 +108,8 @@ static enum ibid_code prepare(const struct calls *calls, struct call *call, stru
 	if (!easy)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	call->easy = easy;
-<<<<<<< HEAD
-	call->began_us = env_steady_us(calls->env);
-=======
 	call->env = calls->env;
->>>>>>> 31f11d8da51b575bda29a7eb85542d3f834b7f64
+	call->began_us = env_steady_us(calls->env);
 	call->answer_head = STR_INIT(CALL_HEAD_BYTES_MAX);
 	call->answer = STR_INIT(call->answer_max);
 	curl_easy_setopt(easy, CURLOPT_PRIVATE, call);

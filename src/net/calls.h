@@ -59,13 +59,9 @@ struct call {
 
 	/* calls.c's own. */
 	CURL *easy;
-<<<<<<< HEAD
-	int64_t began_us, late_at_us;
-=======
 	struct env *env;
 	bool headed; /* what follows are trailers */
-	int64_t late_at_us;
->>>>>>> 31f11d8da51b575bda29a7eb85542d3f834b7f64
+	int64_t began_us, late_at_us;
 	bool adding, going_on, breaking_off;
 	struct call *next;
 };

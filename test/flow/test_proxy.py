@@ -11,7 +11,7 @@ import threading
 import time
 import unittest
 
-from proxy_bed import INQUIRY, Proxied, RawService, Wire, command, fields, strategy, upstream
+from proxy_bed import INQUIRY, Proxied, RawService, Wire
 from serve_bed import BIN, LIMIT_S, Postgres, Server, Sqlite
 
 
