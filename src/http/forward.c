@@ -52,15 +52,7 @@ static void forward_free(struct forward *forward)
 
 /* ---- The outcome ---------------------------------------------------------------------------- */
 
-enum meaning {
-	MEANS_DONE,    /* its answer is the command's */
-	MEANS_REFUSED, /* likewise, though nothing was done */
-	MEANS_AGAIN,   /* nothing was done, and the answer is not kept: the same key may try again */
-	MEANS_UNKNOWN,
-};
-
-/* Which answers are outcomes. Who may not ask, or asked at a bad time, has got none (B03). */
-static enum meaning meaning_of(const struct contract *contract, int status)
+enum answer_meaning forward_meaning(const struct contract *contract, int status)
 {
 	const struct contract_upstream *upstream = &contract->upstream;
 	switch (status) {
@@ -104,7 +96,7 @@ static enum ibid_code record_answer(struct forward *forward, struct ibid_result 
 	struct ibid_staged *staged = forward->staged;
 	const char *said = arena_printf(&forward->arena, "the service answered %d", call->status);
 	const char *kept;
-	switch (meaning_of(forward->contract, call->status)) {
+	switch (forward_meaning(forward->contract, call->status)) {
 	case MEANS_DONE:
 		return forward_answer(staged, call, &forward->arena, forward->contract, ret, err);
 	case MEANS_REFUSED:
@@ -147,16 +139,18 @@ static struct request *take_waiting(struct forward *forward)
 	return atomic_exchange(&forward->waiting, NULL);
 }
 
+static const char *unkept_names[] = {"WWW-Authenticate", "Retry-After"};
+const struct texts forward_unkept_headers = {.items = unkept_names, .count = 2};
+
 /* An answer that is not kept goes to this caller alone, as it is. */
 static bool show_unkept(struct forward *forward, struct request *request)
 {
-	static const char *const names[] = {"WWW-Authenticate", "Retry-After"};
 	struct call *call = &forward->call;
 	struct answer *answer = &request->answer;
-	struct texts headers = {.items = (const char **)(uintptr_t)names, .count = 2};
-	if (call->end != CALL_ANSWERED || meaning_of(forward->contract, call->status) != MEANS_AGAIN)
+	if (call->end != CALL_ANSWERED ||
+	    forward_meaning(forward->contract, call->status) != MEANS_AGAIN)
 		return false;
-	const char *text = upstream_keep(&request->arena, call, &headers);
+	const char *text = upstream_keep(&request->arena, call, &forward_unkept_headers);
 	answer->status = call->status;
 	return text && upstream_show(&request->arena, text, strlen(text), answer);
 }
@@ -268,6 +262,7 @@ static void done(struct call *call)
 {
 	struct forward *forward = forward_of(call);
 	struct ibid_err err = {0};
+	meters_call(forward->house, forward->contract, call);
 	enum ibid_code code = crew_call_later(forward->house->crew, forward->tenant, 0, finish, forward,
 	                                      &err);
 	if (!code)
@@ -390,6 +385,7 @@ static void begin(struct request *request)
 	struct upstream *upstream = request->server->upstream;
 	struct ibid_err err = {0};
 	if (!upstream_take_place(upstream)) {
+		meters_outcome(request->house, request->contract, NULL, 0);
 		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE,
 		               "too many requests are at the service already; nothing was done");
 		return;

@@ -2,6 +2,7 @@
 #include "http/inquiry.h"
 
 #include "http/forward.h"
+#include "http/meters.h"
 #include "http/upstream.h"
 #include "ledger/staged.h"
 
@@ -20,6 +21,7 @@ enum {
 
 struct inquiry {
 	const struct server *server;
+	const struct house *house;
 	const struct contract *contract;
 };
 
@@ -80,17 +82,30 @@ static bool has_settled(const struct inquiry *inquiry, const struct ibid_staged 
 	       inquiry->contract->upstream.inquiry.settle_us;
 }
 
+static enum inquiry_outcome outcome_of(const struct inquiry *inquiry,
+                                       const struct ibid_staged *staged, const struct call *call)
+{
+	const struct contract_inquiry *terms = &inquiry->contract->upstream.inquiry;
+	if (call->end != CALL_ANSWERED)
+		return INQUIRY_UNANSWERED;
+	if (call->status == terms->executed)
+		return INQUIRY_EXECUTED;
+	if (call->status == terms->not_executed && has_settled(inquiry, staged))
+		return INQUIRY_NOT_EXECUTED;
+	return INQUIRY_UNCLEAR;
+}
+
 static enum ibid_code record(const struct inquiry *inquiry, struct ibid_staged *staged,
                              const struct call *call, struct ibid_err *err)
 {
-	const struct contract_inquiry *terms = &inquiry->contract->upstream.inquiry;
+	enum inquiry_outcome outcome = outcome_of(inquiry, staged, call);
 	struct arena arena = {0};
 	struct ibid_result *result = NULL;
 	enum ibid_code code = IBID_OK; /* it stays unknown */
-	if (call->end == CALL_ANSWERED && call->status == terms->executed)
+	meters_inquiry(inquiry->house, inquiry->contract, outcome);
+	if (outcome == INQUIRY_EXECUTED)
 		code = forward_answer(staged, call, &arena, inquiry->contract, &result, err);
-	else if (call->end == CALL_ANSWERED && call->status == terms->not_executed &&
-	         has_settled(inquiry, staged))
+	else if (outcome == INQUIRY_NOT_EXECUTED)
 		code = staged_fail(staged, 500, "NOT_DONE",
 		                   "the service says that it was not carried out: the same key tries again",
 		                   &result, err);
@@ -146,7 +161,7 @@ enum ibid_code inquiry_prepare(const struct server *server, struct house *house,
 		struct inquiry *inquiry = arena_alloc(&house->routes.arena, sizeof *inquiry);
 		if (!inquiry)
 			return err_set(err, IBID_NOMEM, "out of memory");
-		*inquiry = (struct inquiry){.server = server, .contract = contract};
+		*inquiry = (struct inquiry){.server = server, .house = house, .contract = contract};
 		code = ibid_handle_inquiry(house->ibid, contract->name, inquire, inquiry, err);
 	}
 	return code;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/meters.h"
 
+#include "http/upstream.h"
 #include "ledger/result.h"
 
 #include <assert.h>
@@ -8,27 +9,36 @@
 
 enum { PAGE_BYTES_MAX = 16 << 20 };
 
-enum ibid_code meters_open(struct house *house, struct metrics *metrics, struct ibid_err *err)
+enum ibid_code meters_open(struct house *house, struct metrics *metrics, bool passes,
+                           struct ibid_err *err)
 {
 	const struct contracts *contracts = house->ibid->ledger->contracts;
 	size_t operations = contracts_count(contracts), routes = house->routes.count;
 	bool good = true;
 	house->operation_meters = calloc(operations + 1, sizeof *house->operation_meters);
-	house->route_meters = calloc(routes + 1, sizeof *house->route_meters);
+	house->route_meters = calloc(routes + 2, sizeof *house->route_meters);
 	if (!house->operation_meters || !house->route_meters)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	for (size_t i = 0; i < operations; i++) {
 		house->operation_meters[i] = metrics_operation(metrics, contracts_at(contracts, i)->name);
 		good = good && house->operation_meters[i];
+		if (good && contracts_at(contracts, i)->upstream.given)
+			meter_calls_out(house->operation_meters[i]);
 	}
 	for (size_t i = 0; i < routes; i++) {
 		const struct route *route = &house->routes.items[i];
 		house->route_meters[i] = metrics_route(metrics, route->method, route->path);
 		good = good && house->route_meters[i];
 	}
-	/* What leads nowhere is one route, whatever was asked for: names from outside are no labels. */
+	/* What leads nowhere is one route, whatever was asked for: names from outside are no labels.
+	 * Likewise what only passes through. */
 	house->route_meters[routes] = metrics_route(metrics, "any", "none");
 	good = good && house->route_meters[routes];
+	if (passes) {
+		house->route_meters[routes + 1] = metrics_route(metrics, house->routes.pass->method,
+		                                                house->routes.pass->path);
+		good = good && house->route_meters[routes + 1];
+	}
 	return good ? IBID_OK : err_set(err, IBID_NOMEM, "out of memory");
 }
 
@@ -65,11 +75,26 @@ void meters_outcome(const struct house *house, const struct contract *contract,
 		meter_undecided(meter, took_us);
 }
 
+void meters_call(const struct house *house, const struct contract *contract,
+                 const struct call *call)
+{
+	meter_call(operation_meter(house, contract), call->end, call->took_us);
+}
+
+void meters_inquiry(const struct house *house, const struct contract *contract,
+                    enum inquiry_outcome outcome)
+{
+	meter_inquiry(operation_meter(house, contract), outcome);
+}
+
 void meters_request(const struct request *request, int64_t took_us)
 {
 	const struct house *house = request->house;
-	size_t i = request->route ? (size_t)(request->route - house->routes.items)
-	                          : house->routes.count;
+	size_t i = house->routes.count;
+	if (request->route == house->routes.pass)
+		i++;
+	else if (request->route)
+		i = (size_t)(request->route - house->routes.items);
 	meter_request(house->route_meters[i], request->answer.status, took_us);
 }
 
@@ -81,6 +106,11 @@ static struct metrics_now look(struct server *server)
 	    .store_up = atomic_load(&server->reachable),
 	    .queue_limit = (size_t)server->settings->queue,
 	};
+	if (server->upstream) {
+		now.upstream = true;
+		now.places = atomic_load(&server->upstream->places);
+		now.places_limit = (size_t)server->settings->upstream_calls;
+	}
 	pthread_mutex_lock(&server->lock);
 	now.contracts = contracts_count(server->house->ibid->ledger->contracts);
 	now.queue_tasks = crew_busy(server->house->crew);

@@ -6,8 +6,9 @@
 #include "http/metrics.h"
 #include "http/request.h"
 
-/* Find or make the meters of its routes and operations. */
-IBID_CHECK enum ibid_code meters_open(struct house *house, struct metrics *metrics,
+/* Find or make the meters of its routes and operations. `passes`: there is a service behind the
+ * server, and requests may go there without protection. */
+IBID_CHECK enum ibid_code meters_open(struct house *house, struct metrics *metrics, bool passes,
                                       struct ibid_err *err);
 void meters_close(struct house *house); /* the meters stay: others count on them, too */
 
@@ -15,6 +16,12 @@ void meters_close(struct house *house); /* the meters stay: others count on them
 void meters_command(const struct request *request, const struct ibid_result *result);
 void meters_outcome(const struct house *house, const struct contract *contract,
                     const struct ibid_result *result, int64_t took_us);
+/* A call to the service behind the server has its end; likewise a question about one. */
+void meters_call(const struct house *house, const struct contract *contract,
+                 const struct call *call);
+void meters_inquiry(const struct house *house, const struct contract *contract,
+                    enum inquiry_outcome outcome);
+
 void meters_request(const struct request *request, int64_t took_us);
 
 #endif

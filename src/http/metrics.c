@@ -31,12 +31,16 @@ struct histogram {
 
 #define COUNT_ONE(symbol, name, meaning) +1
 enum { DECISIONS = 0 IBID_DECISIONS(COUNT_ONE), UNDECIDED = DECISIONS, STATUS_CLASSES = 6 };
+enum { CALL_ENDS = CALL_SILENT + 1 };
 #undef COUNT_ONE
 
 struct operation_meter {
 	_Atomic(struct operation_meter *) next;
 	struct histogram took;
 	counter decided[DECISIONS + 1][2]; /* [..][1]: replayed */
+	atomic_bool calls_out;             /* the rest is told */
+	struct histogram called;
+	counter calls[CALL_ENDS], inquiries[INQUIRY_OUTCOME_COUNT];
 	char name[];
 };
 
@@ -153,6 +157,22 @@ void meter_undecided(struct operation_meter *meter, int64_t took_us)
 {
 	add(&meter->decided[UNDECIDED][false], 1);
 	observe(&meter->took, took_us);
+}
+
+void meter_calls_out(struct operation_meter *meter)
+{
+	meter->calls_out = true;
+}
+
+void meter_call(struct operation_meter *meter, enum call_end end, int64_t took_us)
+{
+	add(&meter->calls[end], 1);
+	observe(&meter->called, took_us);
+}
+
+void meter_inquiry(struct operation_meter *meter, enum inquiry_outcome outcome)
+{
+	add(&meter->inquiries[outcome], 1);
 }
 
 void meter_request(struct route_meter *meter, int status, int64_t took_us)
@@ -276,6 +296,76 @@ static void write_operations(const struct metrics *metrics, struct str *out)
 	str_release(&labels);
 }
 
+/* The calls of one operation, and what became of those without an answer. */
+static void add_calls(struct str *out, const struct operation_meter *meter)
+{
+	static const char *const ends[CALL_ENDS] = {
+	    [CALL_ANSWERED] = "answered", [CALL_NOT_SENT] = "not_sent", [CALL_SILENT] = "silent"};
+	for (size_t i = 0; i < CALL_ENDS; i++) {
+		str_adds(out, "ibid_upstream_calls_total{");
+		add_label(out, "operation", meter->name);
+		str_addf(out, ",end=\"%s\"} %llu\n", ends[i],
+		         (unsigned long long)value_of(&meter->calls[i]));
+	}
+}
+
+static void add_inquiries(struct str *out, const struct operation_meter *meter)
+{
+	static const char *const names[] = {
+#define INQUIRY_NAME(symbol, name) [symbol] = (name),
+	    INQUIRY_OUTCOMES(INQUIRY_NAME)
+#undef INQUIRY_NAME
+	};
+	for (size_t i = 0; i < INQUIRY_OUTCOME_COUNT; i++) {
+		str_adds(out, "ibid_upstream_inquiries_total{");
+		add_label(out, "operation", meter->name);
+		str_addf(out, ",outcome=\"%s\"} %llu\n", names[i],
+		         (unsigned long long)value_of(&meter->inquiries[i]));
+	}
+}
+
+static void add_call_seconds(struct str *out, const struct operation_meter *meter)
+{
+	struct str labels = STR_INIT(4096);
+	add_label(&labels, "operation", meter->name);
+	add_histogram(out, "ibid_upstream_seconds", str_text(&labels), &meter->called);
+	out->failed |= labels.failed;
+	str_release(&labels);
+}
+
+static void write_upstream(const struct metrics *metrics, const struct metrics_now *now,
+                           struct str *out)
+{
+	static const struct {
+		const char *name, *type, *help;
+		void (*add)(struct str *out, const struct operation_meter *meter);
+	} families[] = {
+	    {"ibid_upstream_calls_total", "counter",
+	     "Protected requests to the service behind the server, by their end; not_sent: it can't be "
+	     "reached; silent: sent, and no whole answer came.",
+	     add_calls},
+	    {"ibid_upstream_seconds", "histogram", "From the start of such a request to its end.",
+	     add_call_seconds},
+	    {"ibid_upstream_inquiries_total", "counter",
+	     "Questions to the service about what became of a request without an answer; unclear: the "
+	     "answer proves nothing, or not yet.",
+	     add_inquiries},
+	};
+	if (!now->upstream)
+		return;
+	for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+		add_family(out, families[i].name, families[i].type, families[i].help);
+		for (const struct operation_meter *meter = metrics->operations; meter; meter = meter->next)
+			if (meter->calls_out)
+				families[i].add(out, meter);
+	}
+	add_number(out, "ibid_upstream_places", "gauge",
+	           "Requests that are at the service or on their way, protected or not.",
+	           (int64_t)now->places);
+	add_number(out, "ibid_upstream_limit", "gauge", "How many may be there at once.",
+	           (int64_t)now->places_limit);
+}
+
 static void write_routes(const struct metrics *metrics, struct str *out)
 {
 	static const char *const classes[STATUS_CLASSES] = {"none", "1xx", "2xx", "3xx", "4xx", "5xx"};
@@ -284,7 +374,7 @@ static void write_routes(const struct metrics *metrics, struct str *out)
 	           "Requests that ended, by route and class of status; none: broken off before.");
 	for (const struct route_meter *meter = metrics->routes; meter; meter = meter->next) {
 		for (size_t i = 0; i < STATUS_CLASSES; i++) {
-			if (i == 1 || i == 3)
+			if (i == 1)
 				continue; /* never given */
 			str_adds(out, "ibid_http_requests_total{");
 			add_label(out, "route", meter->path);
@@ -345,6 +435,7 @@ void metrics_write(const struct metrics *metrics, const struct metrics_now *now,
 {
 	write_operations(metrics, out);
 	write_routes(metrics, out);
+	write_upstream(metrics, now, out);
 	add_number(out, "ibid_http_connections", "gauge", "Connections of clients.",
 	           metrics->connections);
 	add_number(out, "ibid_queue_tasks", "gauge",

@@ -6,14 +6,16 @@
 #include "http/openapi.h"
 
 #include "base/obj.h"
+#include "http/forward.h"
 #include "http/payload_schema.h"
 #include "http/request.h"
 #include "store/store.h"
 
 #include <assert.h>
 #include <string.h>
+#include <strings.h>
 
-enum { OPENAPI_BYTES_MAX = 64 << 20, TELLS_MAX = 64, DESCRIPTION_BYTES_MAX = 4096 };
+enum { OPENAPI_BYTES_MAX = 64 << 20, TELLS_MAX = 128, DESCRIPTION_BYTES_MAX = 4096 };
 
 #define BIT(n) (1u << (n))
 
@@ -58,6 +60,7 @@ static const unsigned problem_headers[PROBLEM_KINDS] = {
     [PROBLEM_UNAUTHORIZED] = BIT(HEADER_AUTHENTICATE),
     [PROBLEM_RATE] = BIT(HEADER_RETRY_AFTER) | BIT(HEADER_RATE) | BIT(HEADER_RATE_POLICY),
     [PROBLEM_UNAVAILABLE] = BIT(HEADER_RETRY_AFTER),
+    [PROBLEM_ANSWER_TOO_LARGE] = BIT(HEADER_COMMAND_ID) | BIT(HEADER_REPLAYED),
     [PROBLEM_KEY_REUSED] = BIT(HEADER_COMMAND_ID),
     [PROBLEM_IN_PROGRESS] = BIT(HEADER_COMMAND_ID) | BIT(HEADER_RETRY_AFTER),
     [PROBLEM_KEY_EXPIRED] = BIT(HEADER_COMMAND_ID),
@@ -74,8 +77,11 @@ struct tell {
 	const char *title;
 	unsigned headers;
 	bool problem;
-	const char *schema; /* JSON; of what is no problem */
-	const char *media;  /* its type; NULL: JSON */
+	const char *schema;        /* JSON; of what is no problem */
+	const char *media;         /* its type; NULL: JSON */
+	bool of_service;           /* it is the service's, of any type */
+	const struct texts *named; /* headers of the service's; NULL: none */
+	bool passed;               /* it goes through as it is, without headers of ours */
 };
 
 struct tells {
@@ -88,7 +94,8 @@ static void tell(struct tells *tells, const char *status, struct tell what)
 {
 	assert(tells->count < TELLS_MAX);
 	memcpy(what.status, status, sizeof what.status);
-	what.headers |= tells->headers;
+	if (!what.passed)
+		what.headers |= tells->headers;
 	tells->items[tells->count++] = what;
 }
 
@@ -100,12 +107,26 @@ static void tell_problem_as(struct tells *tells, enum problem_kind kind, const c
 	                   .problem = true});
 }
 
+struct status_text {
+	char text[4];
+};
+
+static struct status_text status_text(int status)
+{
+	return (struct status_text){
+	    {(char)('0' + status / 100), (char)('0' + status / 10 % 10), (char)('0' + status % 10), 0}};
+}
+
 static void tell_problem(struct tells *tells, enum problem_kind kind)
 {
-	int status = problem_infos[kind].status;
-	char text[4] = {(char)('0' + status / 100), (char)('0' + status / 10 % 10),
-	                (char)('0' + status % 10), 0};
-	tell_problem_as(tells, kind, text);
+	tell_problem_as(tells, kind, status_text(problem_infos[kind].status).text);
+}
+
+/* Can a request bring it to its outcome? A staged one's work is done by somebody else. `contract`
+ * NULL: any. */
+static bool is_brought(const struct contract *contract)
+{
+	return !contract || !contract->staged.lease_us;
 }
 
 /* What comes before anybody looks at the command. */
@@ -152,11 +173,25 @@ static void tell_refusals(struct tells *tells, const struct contract *contract)
 	}
 }
 
+/* What is decided by who came before; `contract` NULL: any. */
+static void tell_decisions(struct tells *tells, const struct contract *contract,
+                           const struct settings *settings)
+{
+	bool accepts = contract && contract->duplicates.in_progress == PROGRESS_ACCEPTED;
+	tell_problem(tells, PROBLEM_UNKNOWN);
+	tell_problem(tells, PROBLEM_KEY_REUSED);
+	if (!contract || contract->key.after_expiry == EXPIRY_REFUSE)
+		tell_problem(tells, PROBLEM_KEY_EXPIRED);
+	if (!accepts)
+		tell_problem_as(tells, PROBLEM_IN_PROGRESS, settings->in_progress == 425 ? "425" : "409");
+	if (!contract || accepts || contract->upstream.given)
+		tell_problem_as(tells, PROBLEM_IN_PROGRESS, "202"); /* Location: as an unknown one's */
+}
+
 /* A command's own answers; `contract` NULL: any. */
 static void tell_outcomes(struct tells *tells, const struct contract *contract,
                           const struct settings *settings)
 {
-	bool accepts = contract && contract->duplicates.in_progress == PROGRESS_ACCEPTED;
 	if (!contract || contract->key.from == KEY_HEADER) {
 		tell_problem(tells, PROBLEM_KEY_MISSING);
 		tell_problem(tells, PROBLEM_KEY_INVALID);
@@ -164,16 +199,108 @@ static void tell_outcomes(struct tells *tells, const struct contract *contract,
 	tell_problem(tells, PROBLEM_MEDIA_TYPE);
 	tell_success(tells, contract);
 	tell_refusals(tells, contract);
-	tell_problem(tells, PROBLEM_UNKNOWN);
-	tell_problem(tells, PROBLEM_KEY_REUSED);
-	if (!contract || contract->key.after_expiry == EXPIRY_REFUSE)
-		tell_problem(tells, PROBLEM_KEY_EXPIRED);
+	tell_decisions(tells, contract, settings);
 	if (!contract)
 		tell_problem(tells, PROBLEM_NOT_FOUND);
-	if (!accepts)
-		tell_problem_as(tells, PROBLEM_IN_PROGRESS, settings->in_progress == 425 ? "425" : "409");
-	if (!contract || accepts)
-		tell_problem_as(tells, PROBLEM_IN_PROGRESS, "202"); /* Location: as an unknown one's */
+}
+
+/* Does a status, or a class of them, stand for something already? */
+static bool is_told(const struct tells *tells, const char *status)
+{
+	for (size_t i = 0; i < tells->count; i++)
+		if (strcmp(tells->items[i].status, status) == 0)
+			return true;
+	return false;
+}
+
+/* The service's own answer with this status, by what it means. */
+static void tell_service(struct tells *tells, const struct contract *contract, const char *status,
+                         enum answer_meaning meaning)
+{
+	bool kept = meaning == MEANS_DONE || meaning == MEANS_REFUSED;
+	if (kept)
+		tell(tells, status,
+		     (struct tell){
+		         .title = "The service's answer, or that of the first request with the same key",
+		         .headers = BIT(HEADER_COMMAND_ID) | BIT(HEADER_REPLAYED),
+		         .named = &contract->upstream.headers,
+		         .of_service = true});
+	else if (meaning == MEANS_AGAIN)
+		tell(tells, status,
+		     (struct tell){
+		         .title = "The service's answer, which is not kept: the same key is sent on again",
+		         .headers = BIT(HEADER_COMMAND_ID),
+		         .named = &forward_unkept_headers,
+		         .of_service = true});
+	if (contract->upstream.without_key == UPSTREAM_WITHOUT_KEY_PASS)
+		tell(tells, status,
+		     (struct tell){.title = "Without a key: the service's answer, as it is",
+		                   .of_service = true,
+		                   .passed = true});
+}
+
+/* Classes of statuses, and those that mean something else than the rest of their class. */
+static void tell_service_answers(struct tells *tells, const struct contract *contract)
+{
+	static const int like_all[] = {[2] = 200, [3] = 300, [4] = 404, [5] = 500};
+	for (int status = 200; status < 600; status++) {
+		enum answer_meaning meaning = forward_meaning(contract, status);
+		struct status_text text = status_text(status);
+		if (is_told(tells, text.text) ||
+		    meaning != forward_meaning(contract, like_all[status / 100]))
+			tell_service(tells, contract, text.text, meaning);
+	}
+	for (int class = 2; class <= 5; class ++) {
+		const char text[] = {(char)('0' + class), 'X', 'X', 0};
+		tell_service(tells, contract, text, forward_meaning(contract, like_all[class]));
+	}
+}
+
+/* Of a command whose work the service behind the server does. */
+static void tell_upstream(struct tells *tells, const struct contract *contract,
+                          const struct settings *settings)
+{
+	bool passes = contract->upstream.without_key == UPSTREAM_WITHOUT_KEY_PASS;
+	if (contract->key.from == KEY_HEADER && !passes)
+		tell_problem(tells, PROBLEM_KEY_MISSING);
+	if (contract->key.from == KEY_HEADER)
+		tell_problem(tells, PROBLEM_KEY_INVALID);
+	if (contract->field_count || contract->refuse_unknown_fields)
+		tell_problem_as(
+		    tells, contract->final[FAILURE_VALIDATION] ? PROBLEM_REJECTED : PROBLEM_FAILED, "422");
+	tell_decisions(tells, contract, settings);
+	tell_problem_as(tells, PROBLEM_FAILED, "502"); /* it can't be reached */
+	tell_problem(tells, PROBLEM_ANSWER_TOO_LARGE);
+	if (passes)
+		tell_problem(tells, PROBLEM_UPSTREAM);
+	tell_service_answers(tells, contract);
+}
+
+/* Headers that the service gives under their own names, which may be any. */
+static bool service_names(const struct tells *tells, const char *status, const char *name)
+{
+	for (size_t i = 0; i < tells->count; i++) {
+		const struct tell *one = &tells->items[i];
+		for (size_t j = 0; one->named && j < one->named->count; j++)
+			if (strcmp(one->status, status) == 0 && strcasecmp(one->named->items[j], name) == 0)
+				return true;
+	}
+	return false;
+}
+
+static void add_service_headers(struct str *out, const struct tells *tells, const char *status)
+{
+	struct tells before = {0};
+	for (size_t i = 0; i < tells->count; i++) {
+		const struct tell *one = &tells->items[i];
+		if (strcmp(one->status, status) != 0)
+			continue;
+		for (size_t j = 0; one->named && j < one->named->count; j++)
+			if (!service_names(&before, status, one->named->items[j]))
+				obj_raw(out, one->named->items[j],
+				        "{\"$ref\":\"#/components/headers/of-the-service\"}");
+		before.items[before.count++] = *one;
+	}
 }
 
 /* All that one status stands for. */
@@ -181,7 +308,7 @@ static void add_status(struct str *out, const struct tells *tells, const char *s
 {
 	struct str description = STR_INIT(DESCRIPTION_BYTES_MAX);
 	unsigned told = 0;
-	bool problem = false;
+	bool problem = false, of_service = false;
 	const char *schema = NULL, *media = NULL;
 	for (size_t i = 0; i < tells->count; i++) {
 		const struct tell *one = &tells->items[i];
@@ -191,6 +318,7 @@ static void add_status(struct str *out, const struct tells *tells, const char *s
 			str_addf(&description, "%s%s", description.size ? "; " : "", one->title);
 		told |= one->headers;
 		problem |= one->problem;
+		of_service |= one->of_service;
 		schema = one->schema ? one->schema : schema;
 		media = one->media ? one->media : media;
 	}
@@ -198,13 +326,16 @@ static void add_status(struct str *out, const struct tells *tells, const char *s
 	obj_text(out, "description", str_text(&description));
 	obj_begin(out, "headers", '{');
 	for (size_t i = 0; i < HEADER_COUNT; i++)
-		if (told & BIT(i)) {
+		if (told & BIT(i) && !service_names(tells, status, headers[i].name)) {
 			obj_begin(out, headers[i].name, '{');
 			str_addf(out, "\"$ref\":\"#/components/headers/%s\"", headers[i].name);
 			obj_end(out, '}');
 		}
+	add_service_headers(out, tells, status);
 	obj_end(out, '}');
 	obj_begin(out, "content", '{');
+	if (of_service)
+		obj_raw(out, "*/*", "{}");
 	if (schema) {
 		obj_begin(out, media ? media : "application/json", '{');
 		obj_raw(out, "schema", schema);
@@ -251,8 +382,9 @@ static void add_answers(struct str *out, const struct route *route, const struct
 	if (settings->rate && !route->open)
 		tells.headers |= BIT(HEADER_RATE) | BIT(HEADER_RATE_POLICY);
 	tell_common(&tells, route);
-	/* A staged command is refused as what no request can bring. */
-	if (route->takes_body && !(contract && contract->staged.lease_us)) {
+	if (contract && contract->upstream.given)
+		tell_upstream(&tells, contract, settings);
+	else if (route->takes_body && is_brought(contract)) {
 		tell_outcomes(&tells, contract, settings);
 		tell_rules(&tells, contract);
 	}
@@ -300,9 +432,11 @@ static const char tracestate_schema[] = "{\"type\":\"string\",\"maxLength\":512}
 static void add_command_headers(struct str *out, const struct contract *contract)
 {
 	bool from_header = contract && contract->key.from == KEY_HEADER;
+	bool passes = contract && contract->upstream.given &&
+	              contract->upstream.without_key == UPSTREAM_WITHOUT_KEY_PASS;
 	if (!contract || from_header)
 		add_header_param(
-		    out, "Idempotency-Key", from_header,
+		    out, "Idempotency-Key", from_header && !passes,
 		    "{\"type\":\"string\",\"minLength\":1,\"maxLength\":512}",
 		    "1 to 255 bytes, bare or as a quoted string: a new one for each intent, the "
 		    "same for each retry");
@@ -321,13 +455,14 @@ static void add_command_headers(struct str *out, const struct contract *contract
 	                 "The acting person or service; the client when left out");
 }
 
-/* A list of names as {"enum": [...]}. */
-static void add_operations(struct str *out, const struct contracts *contracts)
+/* Names as {"enum": [...]}: of all; or of those that a request by name can bring. */
+static void add_operations(struct str *out, const struct contracts *contracts, bool brought)
 {
 	obj_begin(out, "schema", '{');
 	obj_begin(out, "enum", '[');
 	for (size_t i = 0; i < contracts_count(contracts); i++)
-		obj_text(out, NULL, contracts_at(contracts, i)->name);
+		if (!brought || is_brought(contracts_at(contracts, i)))
+			obj_text(out, NULL, contracts_at(contracts, i)->name);
 	obj_end(out, ']');
 	obj_end(out, '}');
 }
@@ -343,11 +478,11 @@ static void add_problem_slugs(struct str *out)
 }
 
 /* Of a route of the server's own. */
-static void add_own_param_schema(struct str *out, const char *name,
+static void add_own_param_schema(struct str *out, const struct route *route, const char *name,
                                  const struct contracts *contracts)
 {
 	if (strcmp(name, "operation") == 0)
-		add_operations(out, contracts);
+		add_operations(out, contracts, route->takes_body);
 	else if (strcmp(name, "problem") == 0)
 		add_problem_slugs(out);
 	else if (strcmp(name, "id") == 0)
@@ -371,7 +506,7 @@ static void add_path_params(struct str *out, const struct route *route, const ch
 		if (route->contract)
 			param_schema(out, "schema", contract_field_at(route->contract, str_text(&pointer)));
 		else
-			add_own_param_schema(out, str_text(&name), contracts);
+			add_own_param_schema(out, route, str_text(&name), contracts);
 		obj_end(out, '}');
 		out->failed |= name.failed || pointer.failed;
 		str_release(&name);
@@ -391,9 +526,18 @@ static void add_queries(struct str *out, const struct route *route)
 
 static void add_payload_refs(struct str *out, const struct contracts *contracts)
 {
+	size_t count = 0;
+	for (size_t i = 0; i < contracts_count(contracts); i++)
+		count += is_brought(contracts_at(contracts, i));
+	if (!count) {
+		obj_raw(out, "schema", "{\"not\":{}}");
+		return;
+	}
 	obj_begin(out, "schema", '{');
 	obj_begin(out, "anyOf", '[');
 	for (size_t i = 0; i < contracts_count(contracts); i++) {
+		if (!is_brought(contracts_at(contracts, i)))
+			continue;
 		obj_begin(out, NULL, '{');
 		str_addf(out, "\"$ref\":\"#/components/schemas/payload.%s\"",
 		         contracts_at(contracts, i)->name);
@@ -403,25 +547,67 @@ static void add_payload_refs(struct str *out, const struct contracts *contracts)
 	obj_end(out, '}');
 }
 
+/* What is sent on may be of any type. An object in JSON is checked by the declared fields; any
+ * other body is itself a member or two of the payload. True: there must be one. */
+static bool add_service_body(struct str *out, const struct route *route)
+{
+	static const char no_object[] = "{\"not\":{\"type\":\"object\"}}";
+	const struct contract *contract = route->contract;
+	const struct contract_field *body = contract_field_at(contract, "/@body");
+	const struct contract_field *type = contract_field_at(contract, "/@type");
+	struct str object = STR_INIT(OPENAPI_BYTES_MAX), schema = STR_INIT(OPENAPI_BYTES_MAX);
+	bool needed;
+	payload_schema(&object, NULL, contract, route->path, &needed);
+	bool objects = !(body && body->required) && !(type && type->required);
+	bool passes = contract->upstream.without_key == UPSTREAM_WITHOUT_KEY_PASS;
+	bool others = !needed && (!contract->refuse_unknown_fields || (body && type));
+	others = others || passes; /* without a key nobody looks at it */
+	if (objects && others)
+		str_addf(&schema, "{\"anyOf\":[%s,%s]}", str_text(&object), no_object);
+	else
+		str_adds(&schema, objects ? str_text(&object) : others ? no_object : "{\"not\":{}}");
+	obj_begin(out, "application/json", '{');
+	obj_raw(out, "schema", str_text(&schema));
+	obj_end(out, '}');
+	if (others)
+		obj_raw(out, "*/*", "{}");
+	out->failed |= object.failed || schema.failed;
+	str_release(&object);
+	str_release(&schema);
+	return !passes && (needed || !objects);
+}
+
 static void add_body(struct str *out, const struct route *route, const struct contracts *contracts)
 {
 	bool required = true, params = strchr(route->path, '{');
 	obj_begin(out, "requestBody", '{');
 	obj_begin(out, "content", '{');
-	obj_begin(out, "application/json", '{');
-	if (route->contract) {
-		payload_schema(out, "schema", route->contract, route->path, &required);
-		required = required || !params; /* a path with parameters is a payload by itself */
+	if (route->contract && route->contract->upstream.given) {
+		required = add_service_body(out, route);
 	} else {
-		add_payload_refs(out, contracts);
+		obj_begin(out, "application/json", '{');
+		if (route->contract) {
+			payload_schema(out, "schema", route->contract, route->path, &required);
+			required = required || !params; /* a path with parameters is a payload by itself */
+		} else {
+			add_payload_refs(out, contracts);
+		}
+		obj_end(out, '}');
 	}
-	obj_end(out, '}');
 	obj_end(out, '}');
 	obj_bool(out, "required", required);
 	obj_end(out, '}');
 }
 
 /* ---- Operations ----------------------------------------------------------------------------- */
+
+static const char *run_by(const struct contract *contract)
+{
+	if (contract->upstream.given)
+		return ". It is sent on, once, to the service behind the server; the same request is the "
+		       "same path, query and body";
+	return is_brought(contract) ? "" : ". It is staged: a program runs it, no request";
+}
 
 static void add_operation(struct str *out, const struct route *route, const char *path,
                           const struct contracts *contracts, const struct settings *settings)
@@ -436,7 +622,7 @@ static void add_operation(struct str *out, const struct route *route, const char
 	if (contract) {
 		struct str text = STR_INIT(DESCRIPTION_BYTES_MAX);
 		str_addf(&text, "The command %s, version %d%s", contract->name, contract->version,
-		         contract->staged.lease_us ? ". It is staged: a program runs it, no request" : "");
+		         run_by(contract));
 		obj_text(out, "description", str_text(&text));
 		str_release(&text);
 	}
@@ -582,12 +768,22 @@ static void add_schemas(struct str *out, const struct contracts *contracts)
 	for (size_t i = 0; i < contracts_count(contracts); i++) {
 		const struct contract *contract = contracts_at(contracts, i);
 		struct str name = STR_INIT(128);
+		if (contract->upstream.given)
+			continue; /* its payload is made of a request of its own */
 		str_addf(&name, "payload.%s", contract->name);
 		payload_schema(out, str_text(&name), contract, NULL, &required);
 		out->failed |= name.failed;
 		str_release(&name);
 	}
 	obj_end(out, '}');
+}
+
+static bool any_upstream(const struct contracts *contracts)
+{
+	for (size_t i = 0; i < contracts_count(contracts); i++)
+		if (contracts_at(contracts, i)->upstream.given)
+			return true;
+	return false;
 }
 
 static void add_components(struct str *out, const struct contracts *contracts)
@@ -601,6 +797,10 @@ static void add_components(struct str *out, const struct contracts *contracts)
 		obj_raw(out, "schema", headers[i].schema);
 		obj_end(out, '}');
 	}
+	if (any_upstream(contracts))
+		obj_raw(out, "of-the-service",
+		        "{\"description\":\"As the service behind the server says it\","
+		        "\"schema\":{\"type\":\"string\"}}");
 	obj_end(out, '}');
 	obj_end(out, '}');
 }

@@ -128,10 +128,15 @@ static const char *segment_of(const struct below *below, const char *pointer, si
 	return pointer + below->size + 1;
 }
 
-static bool given_by_path(const struct below *below, const struct contract_field *field)
+/* By the path; or by the query, or as a body that is no object, of what is sent on. */
+static bool given_elsewhere(const struct below *below, const struct contract_field *field)
 {
+	static const char *const of_request[] = {"/@query", "/@body", "/@type"};
 	const char *at = below->path, *name;
 	size_t size;
+	for (size_t i = 0; i < sizeof of_request / sizeof *of_request; i++)
+		if (below->contract->upstream.given && strcmp(field->pointer, of_request[i]) == 0)
+			return true;
 	while (at && route_param(&at, &name, &size))
 		if (strlen(field->pointer) == size + 1 && memcmp(field->pointer + 1, name, size) == 0)
 			return true;
@@ -144,7 +149,7 @@ static bool leads_first(const struct below *below, size_t index, struct below *r
 	const struct contract_field *fields = below->contract->fields;
 	size_t size, other_size;
 	const char *segment = segment_of(below, fields[index].pointer, &size);
-	if (!segment || given_by_path(below, &fields[index]))
+	if (!segment || given_elsewhere(below, &fields[index]))
 		return false;
 	for (size_t i = 0; i < index; i++) {
 		const char *other = segment_of(below, fields[i].pointer, &other_size);
@@ -188,7 +193,7 @@ static bool needed(const struct below *below)
 	for (size_t i = 0; i < below->contract->field_count; i++) {
 		const struct contract_field *field = &below->contract->fields[i];
 		if (field->required && segment_of(below, field->pointer, &size) &&
-		    !given_by_path(below, field))
+		    !given_elsewhere(below, field))
 			return true;
 	}
 	return false;

@@ -22,7 +22,7 @@ struct house {
 	struct routes routes;
 	struct str openapi;                        /* the document of the routes */
 	struct operation_meter **operation_meters; /* in the order of the contracts */
-	struct route_meter **route_meters;         /* of the routes; the last: no route */
+	struct route_meter **route_meters;         /* of the routes; then: no route; the service's */
 	size_t guests; /* requests that use it; the server's lock guards it */
 	struct house *next;
 };

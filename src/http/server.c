@@ -74,7 +74,7 @@ static enum ibid_code house_open(struct server *server, struct house **ret, stru
 		code = openapi_make(&house->routes, house->ibid->ledger->contracts, settings,
 		                    &house->openapi, err);
 	if (!code)
-		code = meters_open(house, server->metrics, err);
+		code = meters_open(house, server->metrics, server->upstream, err);
 	if (!code)
 		code = crew_new(house->ibid->ledger, (unsigned)settings->threads, (unsigned)settings->queue,
 		                &house->crew, err);

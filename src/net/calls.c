@@ -109,6 +109,7 @@ static enum ibid_code prepare(const struct calls *calls, struct call *call, stru
 		return err_set(err, IBID_NOMEM, "out of memory");
 	call->easy = easy;
 	call->env = calls->env;
+	call->began_us = env_steady_us(calls->env);
 	call->answer_head = STR_INIT(CALL_HEAD_BYTES_MAX);
 	call->answer = STR_INIT(call->answer_max);
 	curl_easy_setopt(easy, CURLOPT_PRIVATE, call);
@@ -145,8 +146,9 @@ static bool was_sent(CURL *easy)
 	return head > 0 || body > 0;
 }
 
-static void conclude(struct call *call, CURLcode code)
+static void conclude(const struct calls *calls, struct call *call, CURLcode code)
 {
+	call->took_us = env_steady_us(calls->env) - call->began_us;
 	if (code == CURLE_OK) {
 		call->end = CALL_ANSWERED;
 	} else {
@@ -203,7 +205,7 @@ static void end_call(struct calls *calls, struct call *call, CURLcode code)
 	pthread_mutex_lock(&calls->lock);
 	unlink_call(calls, call);
 	pthread_mutex_unlock(&calls->lock);
-	conclude(call, code);
+	conclude(calls, call, code);
 	call->done(call); /* it is the owner's from here on */
 }
 
@@ -332,7 +334,7 @@ enum ibid_code calls_make(struct calls *calls, struct call *call, struct ibid_er
 		return code;
 	pthread_mutex_lock(&calls->lock);
 	call->adding = true;
-	call->late_at_us = call->late ? env_steady_us(calls->env) + call->late_us : 0;
+	call->late_at_us = call->late ? call->began_us + call->late_us : 0;
 	call->next = calls->list;
 	calls->list = call;
 	pthread_mutex_unlock(&calls->lock);
@@ -372,6 +374,6 @@ enum ibid_code calls_wait(struct calls *calls, struct call *call, struct ibid_er
 {
 	enum ibid_code code = prepare(calls, call, err);
 	if (!code)
-		conclude(call, curl_easy_perform(call->easy));
+		conclude(calls, call, curl_easy_perform(call->easy));
 	return code;
 }

@@ -55,12 +55,13 @@ struct call {
 	struct str answer_head; /* the lines of its headers */
 	struct str answer;
 	bool too_large;
+	int64_t took_us; /* from its start to its end */
 
 	/* calls.c's own. */
 	CURL *easy;
 	struct env *env;
 	bool headed; /* what follows are trailers */
-	int64_t late_at_us;
+	int64_t began_us, late_at_us;
 	bool adding, going_on, breaking_off;
 	struct call *next;
 };

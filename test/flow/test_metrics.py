@@ -16,6 +16,7 @@ import uuid
 
 import psycopg2
 
+from proxy_bed import INQUIRY, Proxied
 from serve_bed import BIN, LIMIT_S, Postgres, Server, Sqlite
 
 SOURCE = os.environ["IBID_SOURCE_DIR"]
@@ -63,7 +64,7 @@ class Page:
         return self.get("ibid_http_requests_total", route=route, method=method, code=code)
 
 
-class Metrics:
+class Pages:
     def await_page(self, server, good):
         """Numbers that another thread writes, a moment later."""
         end = time.monotonic() + LIMIT_S
@@ -74,6 +75,8 @@ class Metrics:
             self.assertLess(time.monotonic(), end, page.text)
             time.sleep(0.02)
 
+
+class Metrics(Pages):
     def ibid(self, *args):
         return subprocess.run([BIN, *args, "--store", self.url], capture_output=True, text=True, timeout=LIMIT_S)
 
@@ -296,6 +299,146 @@ class Metrics:
                          ("corr-1", "cause-1", "note", "tenant-of-mine"))
         self.assertEqual(first["resource_id"], first["command_id"])
         self.assertIsNone(lines[1]["correlation_id"])
+
+
+class Upstream(Pages, Proxied):
+    """What is counted of the calls to the service behind the server."""
+
+    def numbers(self, page, name, label, operation="place-order"):
+        """{"answered": 1}: those that are not 0."""
+        found = {}
+        for (called, labels), value in page.samples.items():
+            if called == name and ("operation", operation) in labels and value:
+                found[dict(labels)[label]] = value
+        return found
+
+    def calls(self, page, **more):
+        return self.numbers(page, "ibid_upstream_calls_total", "end", **more)
+
+    def inquiries(self, page, **more):
+        return self.numbers(page, "ibid_upstream_inquiries_total", "outcome", **more)
+
+    def test_each_call_is_counted_once_by_its_end(self):
+        server = self.proxy()
+        self.service.inquiry_answers = False
+        steps = [
+            ("k-1", {"item": "tea"}, 201, "answered"),
+            ("k-1", {"item": "tea"}, 201, None),  # replayed: nobody is called
+            ("k-1", {"item": "milk"}, 409, None),
+            ("k-2", {"item": 7}, 422, None),
+            ("k-3", {"mode": "invalid"}, 422, "answered"),
+            ("k-4", {"mode": "busy"}, 503, "answered"),
+            ("k-4", {"mode": "busy"}, 503, "answered"),
+            ("k-5", {"mode": "drop"}, 202, "silent"),
+            ("k-5", {"mode": "drop"}, 202, None),
+            ("k-6", {"mode": "half"}, 202, "silent"),
+        ]
+        counted = {}
+        for key, document, status, end in steps:
+            answer = self.order(server, key, document)
+            self.assertEqual(answer.status, status, answer)
+            if end:
+                counted[end] = counted.get(end, 0) + 1
+            self.assertEqual(self.calls(Page(server)), counted, (key, document))
+        self.service.end()
+        self.assertEqual(self.order(server, "k-7", {"item": "tea"}).status, 502)
+        page = Page(server)
+        self.assertEqual(self.calls(page), dict(counted, not_sent=1))
+        self.assertEqual(page.get("ibid_upstream_seconds_count", operation="place-order"), sum(counted.values()) + 1)
+        self.assertIsNone(page.get("ibid_upstream_calls_total", operation="note", end="answered"))
+
+    def test_a_call_lasts_until_its_end(self):
+        self.contract("hasty", "POST /hasty", deadline="300ms")
+        self.service.inquiry_answers = False
+        server = self.proxy()
+        self.assertEqual(self.order(server, "k-1", {"mode": "hang"}, "/hasty").status, 202)
+        page = Page(server)
+        self.assertEqual(self.calls(page, operation="hasty"), {"silent": 1})
+        self.assertGreaterEqual(page.get("ibid_upstream_seconds_sum", operation="hasty"), 0.29)
+        self.assertEqual(page.get("ibid_upstream_seconds_bucket", operation="hasty", le="0.25"), 0)
+        self.assertEqual(page.get("ibid_upstream_seconds_bucket", operation="hasty", le="+Inf"), 1)
+
+    def test_inquiries_are_counted_by_what_they_told(self):
+        self.contract("patient", "POST /patient", inquiry=INQUIRY % "30m")
+        server = self.proxy()
+        self.service.inquiry_answers = False
+        self.assertEqual(self.order(server, "k-1", {"mode": "drop"}).status, 202)
+        self.await_page(server, lambda page: self.inquiries(page).get("unclear"))
+        self.service.inquiry_answers = True
+        self.await_page(server, lambda page: self.inquiries(page).get("executed") == 1)
+        self.assertEqual(self.order(server, "k-2", {"mode": "refuse-silently"}).status, 202)
+        page = self.await_page(server, lambda page: self.inquiries(page).get("not_executed") == 1)
+        self.assertEqual(set(self.inquiries(page)), {"unclear", "executed", "not_executed"})
+        # Too early to be believed: it proves nothing.
+        self.assertEqual(self.order(server, "k-3", {"mode": "refuse-silently"}, "/patient").status, 202)
+        page = self.await_page(server, lambda page: self.inquiries(page, operation="patient"))
+        self.assertEqual(set(self.inquiries(page, operation="patient")), {"unclear"})
+        self.service.end()
+        self.await_page(server, lambda page: self.inquiries(page, operation="patient").get("unanswered"))
+        self.assertEqual(self.calls(Page(server)), {"silent": 2})  # inquiries are none
+
+    def test_places_are_told_with_their_limit_and_who_finds_none_is_undecided(self):
+        self.contract("slowly", "POST /slowly", deadline="50s", lease="60s")
+        server = self.proxy("upstream.calls=2")
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            waiting = [pool.submit(self.order, server, "k-%d" % i, {"mode": "slow"}, "/slowly") for i in range(2)]
+            page = self.await_page(server, lambda page: page.get("ibid_upstream_places") == 2)
+            self.assertEqual(page.get("ibid_upstream_limit"), 2)
+            self.assertEqual(self.order(server, "k-3", {"mode": "slow"}, "/slowly").status, 503)
+            self.assertEqual(Page(server).commands("slowly"), {"undecided": 1})
+            self.service.free.set()
+            self.assertEqual([one.result(LIMIT_S).status for one in waiting], [201, 201])
+        page = self.await_page(server, lambda page: page.get("ibid_upstream_places") == 0)
+        self.assertEqual(page.commands("slowly"), {"executed": 2, "undecided": 1})
+
+    def test_what_passes_without_protection_is_a_route_of_its_own(self):
+        server = self.proxy()
+        self.assertEqual(server.get("/pages/secret-path").status, 200)
+        self.assertEqual(server.ask("POST", "/pages").status, 404)
+        self.assertEqual(self.order(server, "k-1", {"mode": "moved"}).status, 303)
+        page = self.await_page(server, lambda page: page.requests("/orders", "POST", "3xx") == 1)
+        self.assertEqual((page.requests("*", "any", "2xx"), page.requests("*", "any", "4xx")), (1, 0))
+        self.assertEqual((page.requests("none", "any", "2xx"), page.requests("none", "any", "4xx")), (0, 1))
+        self.assertEqual(page.get("ibid_http_request_seconds_count", route="*", method="any"), 1)
+        self.assertNotIn("secret-path", page.text)
+
+    def test_a_reload_resets_nothing(self):
+        server = self.proxy()
+        self.order(server, "k-1", {"item": "tea"})
+        server.get("/pages")
+        server.process.send_signal(signal.SIGHUP)
+        server.await_logged("serve.reloaded")
+        self.order(server, "k-2", {"item": "tea"})
+        server.get("/pages")
+        page = self.await_page(server, lambda page: page.requests("*", "any", "2xx") == 2)
+        self.assertEqual(self.calls(page), {"answered": 2})
+
+    def test_a_server_without_a_service_tells_nothing_of_it(self):
+        os.remove(os.path.join(self.contracts, "place-order.yaml"))
+        text = Page(Server(self)).text
+        self.assertNotIn("ibid_upstream", text)
+        self.assertNotIn('route="*"', text)
+
+    @unittest.skipUnless(PROMTOOL, "needs promtool")
+    def test_promtool_finds_nothing_to_complain_about(self):
+        server = self.proxy()
+        self.order(server, "k-1", {"item": "tea"})
+        for page in (Page(server), Page(self.bare())):
+            checked = promtool("check", "metrics", text=page.text)
+            self.assertEqual((checked.returncode, checked.stdout + checked.stderr), (0, ""))
+
+    def bare(self):
+        """In front of a service that no contract names."""
+        os.remove(os.path.join(self.contracts, "place-order.yaml"))
+        return self.proxy()
+
+
+class UpstreamOnSqlite(Upstream, Sqlite, unittest.TestCase):
+    pass
+
+
+class UpstreamOnPostgres(Upstream, Postgres, unittest.TestCase):
+    pass
 
 
 class MetricsOnSqlite(Metrics, Sqlite, unittest.TestCase):

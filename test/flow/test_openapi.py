@@ -14,10 +14,12 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import psycopg2
 
+from proxy_bed import Proxied
 from serve_bed import BIN, LIMIT_S, Postgres, Server, Sqlite
 
 ROOT = os.environ["IBID_SOURCE_DIR"]
@@ -107,22 +109,13 @@ def resolved(document, value):
     return value
 
 
-class OpenApi:
+class Described:
+    """A server, held against what it says of itself."""
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         validator_modules()
-
-    def open_store(self):
-        """Before the store is made: more contracts than the bed has."""
-        self.note("placed", "route: POST /topics/{topic}/placed\n"
-                            "answer: { location: \"/topics/{topic}/notes/{resource_id}\" }")
-        self.note("twin", "route: PUT /topics/{topic}/notes\nkey: { from: [/topic] }")
-        self.file("typed.yaml", TYPED)
-        self.file("loose.yaml", LOOSE)
-        for store, script in SCRIPTS.items():
-            self.file("note.%s.sql" % store, script)
-        super().open_store()
 
     def document(self, server):
         answer = server.get("/openapi.json")
@@ -146,6 +139,54 @@ class OpenApi:
         whole = dict(schema, components=document["components"])
         checker = jsonschema.Draft202012Validator(whole, format_checker=formats)
         return checker.is_valid(json.loads(json.dumps(value, default=float), parse_float=exactly))
+
+    # Header None: the status as a whole.
+    RATES = {("429", "Retry-After"): "of a token: test_access; a rule's 429 has none", ("429", "RateLimit"): "likewise",
+             ("429", "RateLimit-Policy"): "likewise", ("403", None): "for roles of a token: test_access"}
+
+    def exercise(self, method, path, answers, unreachable, passed=()):
+        """Every status and header of the operation is among the answers, and every answer is as it says."""
+        document = self.document(self.server)
+        operation = document["paths"][path][method]
+        seen = {}
+        for answer in [*answers, *passed]:
+            status = str(answer.status)
+            if status not in operation["responses"]:  # ranges are for what a handler or a rule says
+                problem = answer.headers["Content-Type"] == "application/problem+json"
+                self.assertIn(problem and answer.json["type"], (False, "/problems/rejected"), answer)
+                status = status[0] + "XX"
+            self.assertIn(status, operation["responses"], answer)
+            told = operation["responses"][status]
+            kind = answer.headers["Content-Type"]
+            if answer.body and kind not in told["content"]:  # the service's
+                self.assertEqual(told["content"]["*/*"], {}, answer)
+            elif answer.body:
+                self.assertTrue(self.holds(document, {"allOf": [told["content"][kind]["schema"]]}, answer.json), answer)
+            for name in () if answer in passed else answer.headers:  # what passes has the service's headers, any of them
+                if name not in ("Content-Type", "Content-Length", "Cache-Control", "Date", "Connection"):
+                    self.assertIn(name, told["headers"], answer)
+                    header = resolved(document, told["headers"][name])
+                    value = answer.headers[name]
+                    value = int(value) if header["schema"].get("type") == "integer" else value
+                    self.assertTrue(self.holds(document, header["schema"], value), answer)
+            seen.setdefault(status, set()).update(answer.headers)
+        declared = {(status, name) for status, told in operation["responses"].items() for name in told["headers"]}
+        missing = {(status, name) for status, name in declared if name not in seen.get(status, ())}
+        self.assertEqual(missing, {(status, name) for status, name in declared
+                                   if (status, name) in unreachable or (status, None) in unreachable}, "see `unreachable`")
+
+
+class OpenApi(Described):
+    def open_store(self):
+        """Before the store is made: more contracts than the bed has."""
+        self.note("placed", "route: POST /topics/{topic}/placed\n"
+                            "answer: { location: \"/topics/{topic}/notes/{resource_id}\" }")
+        self.note("twin", "route: PUT /topics/{topic}/notes\nkey: { from: [/topic] }")
+        self.file("typed.yaml", TYPED)
+        self.file("loose.yaml", LOOSE)
+        for store, script in SCRIPTS.items():
+            self.file("note.%s.sql" % store, script)
+        super().open_store()
 
     # ---- The document ---------------------------------------------------------------------------
 
@@ -279,35 +320,6 @@ class OpenApi:
 
     # ---- What is answered -----------------------------------------------------------------------
 
-    def exercise(self, method, path, answers, unreachable):
-        """Every status and header of the operation is among the answers, and every answer is as it says."""
-        document = self.document(self.server)
-        operation = document["paths"][path][method]
-        seen = {}
-        for answer in answers:
-            status = str(answer.status)
-            if status not in operation["responses"]:  # ranges are for what a handler or a rule says
-                self.assertIn(answer.json.get("type"), (None, "/problems/rejected"), answer)
-                status = status[0] + "XX"
-            self.assertIn(status, operation["responses"], answer)
-            told = operation["responses"][status]
-            kind = answer.headers["Content-Type"]
-            if answer.body:
-                self.assertIn(kind, told["content"], answer)
-                self.assertTrue(self.holds(document, {"allOf": [told["content"][kind]["schema"]]}, answer.json), answer)
-            for name in answer.headers:
-                if name not in ("Content-Type", "Content-Length", "Cache-Control", "Date", "Connection"):
-                    self.assertIn(name, told["headers"], answer)
-                    header = resolved(document, told["headers"][name])
-                    value = answer.headers[name]
-                    value = int(value) if header["schema"].get("type") == "integer" else value
-                    self.assertTrue(self.holds(document, header["schema"], value), answer)
-            seen.setdefault(status, set()).update(answer.headers)
-        declared = {(status, name) for status, told in operation["responses"].items() for name in told["headers"]}
-        missing = {(status, name) for status, name in declared if name not in seen.get(status, ())}
-        self.assertEqual(missing, {(status, name) for status, name in declared
-                                   if (status, name) in unreachable or (status, None) in unreachable}, "see `unreachable`")
-
     def ask(self, key, body, path, operation="note", server=None, **more):
         headers = {**ORIGIN, "Content-Type": "application/json", **more}
         if key:
@@ -352,10 +364,6 @@ class OpenApi:
             answer = send("k-twin", "hot", **more)
         self.assertEqual(first.result(LIMIT_S).status, 201)
         return [answer]
-
-    # Header None: the status as a whole.
-    RATES = {("429", "Retry-After"): "of a token: test_access; a rule's 429 has none", ("429", "RateLimit"): "likewise",
-             ("429", "RateLimit-Policy"): "likewise", ("403", None): "for roles of a token: test_access"}
 
     def test_every_answer_of_a_contracts_route_is_described_and_every_described_one_comes(self):
         self.in_progress = 425
@@ -487,6 +495,156 @@ class OpenApi:
         self.assertEqual(server.send("k-2", once, "linked").headers["Location"], first.headers["Location"])
 
 
+class ProxyDocument(Described, Proxied):
+    """Routes whose work the service behind the server does."""
+
+    def setUp(self):
+        super().setUp()
+        self.contract("order-late", "POST /late", deadline="20s", lease="30s", wait="wait: 300ms")
+        self.contract("order-kept", "POST /kept", error="keep")
+        self.contract("order-again", "POST /again", conflict="retry", error="retry")
+        self.contract("order-open", "POST /open", without_key="pass")
+
+    def send(self, path, key, document, server=None, **more):
+        body = document if isinstance(document, (bytes, str)) else json.dumps(document)
+        headers = {**ORIGIN, "Content-Type": "application/json", **more}
+        if key:
+            headers["Idempotency-Key"] = key
+        return (server or self.server).ask("POST", path, body, headers)
+
+    def provoke(self, path, said):
+        """Answers of every kind: the service's with these statuses, and the server's own."""
+        answers = []
+        for status in said:
+            answers += [self.send(path, "k-%d" % status, {"mode": "say-%d" % status}) for _ in range(2)]
+        answers += [self.send(path, "k-invalid", {"item": 7}) for _ in range(2)]
+        answers += [self.send(path, "k-large", {"mode": "large"}) for _ in range(2)]  # 502
+        answers.append(self.send(path, "k-200", {"mode": "another"}))  # 409
+        answers.append(self.send(path, "", {}, **{"Idempotency-Key": "\"x"}))  # 400
+        answers.append(self.send(path, "k-long", {"item": "x" * 70000}))  # 413
+        answers.append(self.send(path, "k-1", {}, server=self.proxy("http.open.tenant=")))  # 401
+        answers.append(self.send(path, "k-1", {}, server=Server(self, "upstream.url=http://127.0.0.1:1")))  # 502
+        self.service.inquiry_answers = False
+        answers += [self.send(path, "k-lost", {"mode": "drop"}) for _ in range(2)]  # 202
+        self.send(path, "k-old", {"mode": "say-200"})
+        column = "expires_us = 1" if self.store == "sqlite" else "expires_at = now() - interval '1 day'"
+        self.execute("update %s set %s where key = 'k-old'" % (self.ledger("command"), column))
+        answers.append(self.send(path, "k-old", {"mode": "say-200"}))  # 410
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            first = pool.submit(self.send, path, "k-slow", {"mode": "slow"})
+            end = time.monotonic() + LIMIT_S
+            while not self.service.times("k-slow"):
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.01)
+            answers.append(self.send(path, "k-slow", {"mode": "slow"}))  # 409
+            self.assertEqual(answers[-1].json["type"], "/problems/in-progress")
+            self.service.free.set()
+            answers.append(first.result(LIMIT_S))
+        return answers
+
+    # Those that forward.c treats differently, one of each class that it does not, and those that the server says itself.
+    SAID = (200, 202, 303, 400, 401, 403, 404, 407, 408, 409, 410, 413, 422, 425, 429, 503)
+    TOKENS = {("429", "RateLimit"): "of a token: test_access", ("429", "RateLimit-Policy"): "likewise"}
+
+    def test_every_answer_of_a_services_route_is_described_and_every_described_one_comes(self):
+        self.server = self.proxy("http.limits.body=64KiB")
+        self.exercise("post", "/orders", self.provoke("/orders", self.SAID) + [self.send("/orders", None, {})],
+                      self.TOKENS | {("500", None): "a defect"})
+
+    def test_long_work_is_described(self):
+        self.server = self.proxy("http.limits.body=64KiB")
+        accepted = self.send("/late", "k-accepted", {"mode": "slow"})
+        self.assertEqual((accepted.status, accepted.json["type"]), (202, "/problems/in-progress"))
+        self.exercise("post", "/late", [accepted, *self.provoke("/late", self.SAID), self.send("/late", None, {})],
+                      self.TOKENS | {("500", None): "a defect"})
+
+    def test_errors_that_are_kept_are_described(self):
+        self.server = self.proxy("http.limits.body=64KiB")
+        self.exercise("post", "/kept", self.provoke("/kept", (*self.SAID, 500, 501, 502)) + [self.send("/kept", None, {})],
+                      self.TOKENS)
+
+    def test_answers_after_which_the_same_key_may_be_sent_again_are_described(self):
+        self.server = self.proxy("http.limits.body=64KiB")
+        answers = self.provoke("/again", (*self.SAID, 500, 501, 502)) + [self.send("/again", None, {})]
+        self.exercise("post", "/again", answers, self.TOKENS)
+
+    def test_what_passes_without_a_key_is_described(self):
+        self.server = self.proxy("http.limits.body=64KiB")
+        said = (*self.SAID, 500, 501, 502)
+        passed = [self.send("/open", None, {"mode": "say-%d" % status}) for status in said]
+        self.assertEqual([answer.status for answer in passed], list(said))
+        away = self.send("/open", None, {}, server=Server(self, "upstream.url=http://127.0.0.1:1"))
+        self.assertEqual((away.status, away.json["type"]), (502, "/problems/upstream"))
+        self.exercise("post", "/open", [*self.provoke("/open", self.SAID), away],
+                      self.TOKENS | {("500", None): "a defect; what passes has none of ours"}, passed)
+        described = self.document(self.server)["paths"]["/open"]["post"]
+        key = [one for one in described["parameters"] if one["name"] == "Idempotency-Key"]
+        self.assertEqual([one.get("required", False) for one in key], [False])
+        self.assertNotIn("is missing", described["responses"]["400"]["description"])
+
+    def test_it_is_an_openapi_document_with_the_services_routes_and_the_prefix(self):
+        from openapi_spec_validator import OpenAPIV31SpecValidator
+        self.contract("odd", "PUT /odd/{item}")
+        with open(os.path.join(self.contracts, "odd.yaml"), encoding="utf-8") as handle:
+            odd = handle.read()
+        self.file("odd.yaml", odd.replace("/item: { type: text,", "/item: { type: text, required: true,")
+                  .replace("[Location, ETag]", "[\"x!#$%&'*+^`|~\", Retry-After]"))
+        document = self.proxy("http.prefix=/ibid").get("/ibid/openapi.json").json
+        self.assertEqual([error.message for error in OpenAPIV31SpecValidator(document).iter_errors()], [])
+        self.assertEqual(set(document["paths"]), {
+            "/ibid/healthz", "/ibid/readyz", "/ibid/openapi.json", "/ibid/metrics", "/problems/{problem}", "/ibid/v1/commands",
+            "/ibid/v1/commands/{operation}", "/ibid/v1/commands/{operation}/{key}", "/ibid/v1/operations/{id}",
+            "/topics/{topic}/notes", "/orders", "/late", "/kept", "/again", "/open", "/odd/{item}"})
+        put = document["paths"]["/odd/{item}"]["put"]
+        self.assertIn("to the service behind the server", put["description"])
+        own = {"$ref": "#/components/headers/of-the-service"}
+        told = put["responses"]["2XX"]["headers"]
+        self.assertEqual((told["x!#$%&'*+^`|~"], told["Retry-After"]), (own, own))
+        self.assertEqual(put["responses"]["502"]["headers"]["Retry-After"], {"$ref": "#/components/headers/Retry-After"})
+        # What is a request of its own is not brought by name.
+        submit = document["paths"]["/ibid/v1/commands/{operation}"]["post"]
+        self.assertNotIn("place-order", submit["parameters"][0]["schema"]["enum"])
+        self.assertNotIn("payload.place-order", json.dumps(document))
+        shown = document["paths"]["/ibid/v1/commands/{operation}/{key}"]["get"]
+        self.assertIn("place-order", shown["parameters"][0]["schema"]["enum"])
+
+    def test_contracts_of_the_service_alone_are_described(self):
+        from openapi_spec_validator import OpenAPIV31SpecValidator
+        for name in glob.glob(os.path.join(self.contracts, "note*.yaml")):
+            os.remove(name)
+        document = self.proxy().get("/openapi.json").json
+        self.assertEqual([error.message for error in OpenAPIV31SpecValidator(document).iter_errors()], [])
+
+    def test_schema_and_server_agree_about_bodies(self):
+        self.contract("strict", "POST /strict", fields="  /count: { type: integer, required: true }\n"
+                                                       "  \"/@query\": { type: text, as: query }\nunknown_fields: refuse")
+        self.contract("closed", "POST /closed", fields="unknown_fields: refuse")
+        self.contract("bytes", "POST /bytes", fields="  \"/@body\": { type: text, required: true, as: digest }\n"
+                                                     "  \"/@type\": { type: text, as: kind }")
+        self.contract("loose", "POST /loose", without_key="pass",
+                      fields="  /count: { type: integer, required: true }\nunknown_fields: refuse")
+        server = self.proxy()
+        document = self.document(server)
+        loose = document["paths"]["/loose"]["post"]["requestBody"]
+        self.assertEqual((loose["required"], "*/*" in loose["content"]), (False, True))
+        for body in (b"<a/>", b""):  # without a key nobody looks at it
+            self.assertEqual(server.ask("POST", "/loose", body, {"Content-Type": "text/xml"}).status, 201)
+        bodies = [{}, {"item": "tea"}, {"item": 7}, {"item": "tea", "count": 1}, {"count": "x"}, {"more": 1}, [], [1, 2], "text", 7,
+                  None]
+        for path in ("/orders", "/strict", "/closed", "/bytes"):
+            asked = document["paths"][path]["post"]["requestBody"]
+            for index, body in enumerate(bodies):
+                answer = server.send("%s-%d" % (path, index), json.dumps(body), path=path)
+                self.assertIn(answer.status, (201, 422), answer)
+                self.assertEqual(self.holds(document, asked["content"]["application/json"]["schema"], body),
+                                 answer.status == 201, (path, body, answer))
+            for kind, body, there in (("text/xml", b"<a/>", "*/*" in asked["content"]), (None, b"", not asked["required"])):
+                headers = {"Idempotency-Key": "%s-%s" % (path, kind), **({"Content-Type": kind} if kind else {})}
+                answer = server.ask("POST", path, body, headers)
+                self.assertEqual(answer.status, 201 if there else 422, (path, kind, answer))
+            self.assertNotIn("@", json.dumps(asked, default=str))
+
+
 class Examples:
     """What is shipped as an example describes itself too."""
 
@@ -531,6 +689,14 @@ class ExamplesSqlite(Examples, Sqlite, unittest.TestCase):
 
 
 class ExamplesPostgres(Examples, Postgres, unittest.TestCase):
+    pass
+
+
+class ProxyDocumentSqlite(ProxyDocument, Sqlite, unittest.TestCase):
+    pass
+
+
+class ProxyDocumentPostgres(ProxyDocument, Postgres, unittest.TestCase):
     pass
 
 
