@@ -417,6 +417,112 @@ static void what_a_member_sets_does_not_reach_its_neighbours(void **state)
 	ibid_close(stage.ibid);
 }
 
+/* Members that emit, several times and for one aggregate. */
+static struct caller tells(struct stage *stage, const char *key, int amount)
+{
+	struct caller caller = adds(stage, key, 1, amount);
+	caller.operation = "tell";
+	return caller;
+}
+
+static void assert_stream(int64_t events)
+{
+	const char *stream = "from ibid.event where aggregatetype = 'stream'";
+	assert_int_equal(bed_number(&bed, "select count(*) %s", stream), events);
+	assert_int_equal(bed_number(&bed, "select count(distinct version) %s", stream), events);
+	assert_int_equal(bed_number(&bed, "select coalesce(max(version), 0) %s", stream), events);
+	assert_int_equal(
+	    bed_number(&bed,
+	               "select coalesce(max(version), 0) from ibid.aggregate where type = 'stream'"),
+	    events);
+	assert_int_equal(
+	    bed_number(&bed, "select count(*) %s and payload like '%%quote__, a {brace}%%'",
+	               stream),
+	    events);
+	/* In the order in which each command emitted them. */
+	assert_int_equal(bed_number(&bed,
+	                            "select count(*) from (select command_id from ibid.event "
+	                            "group by command_id having max(ordinal) <> count(*)) as odd"),
+	                 0);
+	assert_int_equal(
+	    bed_number(&bed, "select count(*) from ibid.event a join ibid.event b on a.command_id = "
+	                     "b.command_id and a.aggregatetype = b.aggregatetype and a.ordinal < "
+	                     "b.ordinal and a.version >= b.version"),
+	    0);
+}
+
+static void events_of_a_group_are_each_commands_own(void **state) /* I1 */
+{
+	(void)state;
+	struct stage stage = {0};
+	struct caller callers[MANY];
+	int64_t events = 0;
+	for (size_t i = 0; i < MANY; i++) {
+		char key[32];
+		snprintf(key, sizeof key, "k-%zu", i);
+		callers[i] = tells(&stage, key, (int)i % 3 + 1);
+		events += (int)i % 3 + 1;
+	}
+	stage_open(&stage);
+	play(&stage, callers, MANY);
+	for (size_t i = 0; i < MANY; i++)
+		expect(&callers[i], "executed 201", "");
+	assert_int_equal(stage.singles, 1);
+	assert_int_equal(stage.groups, 1);
+	assert_int_equal(bed_number(&bed, "select count(*) from entry"), MANY);
+	assert_int_equal(bed_number(&bed, "select count(*) from ibid.event where type = 'Added' and "
+	                                  "payload like '%%plain%%' and version = 1"),
+	                 MANY);
+	assert_stream(events);
+	ibid_close(stage.ibid);
+}
+
+static void an_event_that_is_no_good_is_its_commands_own_failure(void **state)
+{
+	(void)state;
+	struct stage stage = {0};
+	struct caller callers[] = {
+	    tells(&stage, "first", 1),   tells(&stage, "good-1", 2), tells(&stage, "undeclared", 7),
+	    adds(&stage, "other", 2, 1), tells(&stage, "good-2", 3), tells(&stage, "no-json", 9),
+	    tells(&stage, "good-3", 1),
+	};
+	enum { COUNT = sizeof callers / sizeof *callers };
+	stage_open(&stage);
+	play(&stage, callers, COUNT);
+	for (size_t i = 0; i < COUNT; i++)
+		expect(&callers[i], i == 2 || i == 5 ? "failed 500" : "executed 201",
+		       i == 2 || i == 5 ? "HANDLER_FAILED" : "");
+	assert_int_equal(bed_number(&bed, "select count(*) from entry"), COUNT - 2);
+	assert_stream(1 + 2 + 3 + 1);
+	ibid_close(stage.ibid);
+}
+
+/* What is hidden in a trigger can't be told: its command runs alone, and its neighbours do not. */
+static void an_emit_that_a_trigger_hides_is_its_commands_own(void **state)
+{
+	(void)state;
+	struct stage stage = {0};
+	struct caller callers[] = {
+	    tells(&stage, "first", 1),   tells(&stage, "plain-1", 2), tells(&stage, "hides", 8),
+	    tells(&stage, "plain-2", 3), adds(&stage, "other", 2, 1),
+	};
+	enum { COUNT = sizeof callers / sizeof *callers };
+	bed_exec(&bed, "create function hide() returns trigger language plpgsql as $$ begin perform "
+	               "ibid.emit('hidden', new.command_id::text, 'Added', '{}'); return new; end $$; "
+	               "create trigger hide before insert on entry for each row when (new.amount = 8) "
+	               "execute function hide()");
+	stage_open(&stage);
+	play(&stage, callers, COUNT);
+	for (size_t i = 0; i < COUNT; i++)
+		expect(&callers[i], "executed 201", "");
+	assert_int_equal(bed_number(&bed,
+	                            "select count(*) from ibid.event e join ibid.command c on c.id "
+	                            "= e.command_id where c.key = 'hides'"),
+	                 1 + 8 + 1);
+	assert_stream(1 + 2 + 8 + 3);
+	ibid_close(stage.ibid);
+}
+
 /* A script that ends the transaction, or tries to, by the only ways that its engine leaves open. */
 /* What is kept of a command's trace, in its audit entry and its event; "" for none. */
 static bool has_trace(const char *key, const char *traceparent, const char *tracestate)
@@ -871,6 +977,8 @@ int main(int argc, char **argv)
 	    TEST(neighbours_do_not_touch_each_other),
 	    TEST(what_a_member_leaves_for_the_commit_is_not_healed_by_a_neighbour),
 	    TEST(what_a_member_sets_does_not_reach_its_neighbours),
+	    TEST(events_of_a_group_are_each_commands_own),
+	    TEST(an_event_that_is_no_good_is_its_commands_own_failure),
 	    TEST(a_trace_does_not_reach_the_neighbours),
 	    TEST(a_trace_ends_with_its_command),
 	    TEST(a_member_that_ends_the_transaction_is_the_only_one_to_fail),
@@ -884,7 +992,9 @@ int main(int argc, char **argv)
 	    TEST(groups_of_two_processes_do_not_deadlock),
 	    TEST(twins_from_two_processes_and_many_threads_have_one_effect),
 	};
-	const struct CMUnitTest on_postgres[] = {TEST(constraints_of_others_do_not_keep_a_group_apart)};
+	const struct CMUnitTest on_postgres[] = {
+	    TEST(constraints_of_others_do_not_keep_a_group_apart),
+	    TEST(an_emit_that_a_trigger_hides_is_its_commands_own)};
 	bed_choose(argc, argv);
 	int failed = cmocka_run_group_tests_name("group", tests, NULL, NULL);
 	if (bed_kind == BED_POSTGRES)
