@@ -98,7 +98,9 @@ static bool add_extras(struct request *request, const struct json *body, const s
 			               *extras[i].name == '@' ? "request" : "path");
 			return false;
 		}
-		str_adds(out, i ? "," : "");
+		if (!extras[i].value)
+			continue;
+		str_adds(out, out->size > 1 ? "," : "");
 		str_add_json(out, extras[i].name, strlen(extras[i].name));
 		str_addc(out, ':');
 		str_add_json(out, extras[i].value, strlen(extras[i].value));
@@ -123,7 +125,7 @@ bool command_join(struct request *request, const char *text, size_t size,
 		good = add_extras(request, body, extras, count, &out);
 	if (good) {
 		const char *rest = memchr(text, '{', size);
-		if (body->child && count)
+		if (body->child && out.size > 1)
 			str_addc(&out, ',');
 		str_add(&out, rest + 1, size - (size_t)(rest + 1 - text));
 		request->payload = arena_strndup(&request->arena, str_text(&out), out.size);

@@ -6,7 +6,7 @@
 
 #include "http/request.h"
 
-/* A member of the payload that does not come from the body. */
+/* A member of the payload that never comes from the body; no value: it is not there. */
 struct extra {
 	const char *name, *value;
 };

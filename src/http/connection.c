@@ -363,8 +363,12 @@ static enum MHD_Result add_line(void *user, enum MHD_ValueKind kind, const char 
                                 const char *value)
 {
 	struct head *head = user;
+	const char *colon = name + strlen(name);
+	/* Both stand in the line as it came: what is between them is the colon and a blank, or none. */
+	bool together = value && (value == colon + 1 || value == colon + 2);
+	size_t between = together ? (size_t)(value - colon) : sizeof ": " - 1;
 	(void)kind;
-	head->told += strlen(name) + sizeof ": \r\n" - 1 + (value ? strlen(value) : 0);
+	head->told += strlen(name) + between + (value ? strlen(value) : 0) + sizeof "\r\n" - 1;
 	head->odd |= !*name || name[strcspn(name, " \t")] || has_controls(name) ||
 	             (value && has_controls(value));
 	return MHD_YES;

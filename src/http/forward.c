@@ -41,7 +41,7 @@ static struct forward *forward_of(struct call *call)
 
 static void forward_free(struct forward *forward)
 {
-	upstream_leave_place(forward->server->upstream);
+	upstream_leave_place(forward->server->upstream, PLACE_COMMAND);
 	ibid_staged_free(forward->staged);
 	call_release(&forward->call);
 	str_release(&forward->body);
@@ -69,6 +69,8 @@ enum answer_meaning forward_meaning(const struct contract *contract, int status)
 		break;
 	default: break;
 	}
+	if (status < 200) /* it speaks another protocol now */
+		return MEANS_UNKNOWN;
 	if (status < 400)
 		return MEANS_DONE;
 	if (status < 500)
@@ -216,13 +218,11 @@ static void log_call(const struct forward *forward, enum ibid_code code, const s
 	    {"took_us", log_int(env_steady_us(forward->server->env) - forward->began_us)});
 }
 
-/* What the store could not take now may be taken later, as long as the lease lasts. */
-static bool may_try_again(const struct forward *forward, enum ibid_code code)
+/* What the store could not take now may be taken later: until somebody else has the command. */
+static bool may_try_again(enum ibid_code code)
 {
-	bool passing = code == IBID_UNAVAILABLE || code == IBID_BUSY || code == IBID_IO ||
-	               code == IBID_FULL || code == IBID_NOMEM;
-	return passing && env_steady_us(forward->server->env) - forward->began_us <
-	                      forward->contract->staged.lease_us;
+	return code == IBID_UNAVAILABLE || code == IBID_BUSY || code == IBID_IO || code == IBID_FULL ||
+	       code == IBID_NOMEM;
 }
 
 /* Somebody took it over when the lease had ended: what it came to, or will, is theirs to tell. */
@@ -246,7 +246,7 @@ static void finish(void *user)
 	enum ibid_code code = record(forward, &result, &err);
 	if (code == IBID_FENCED)
 		code = tell_taken_over(forward, &result, &err);
-	if (code && may_try_again(forward, code)) {
+	if (code && may_try_again(code)) {
 		tell_accepted(forward);
 		if (!crew_call_later(forward->house->crew, forward->tenant, AGAIN_US, finish, forward,
 		                     &spare))
@@ -328,11 +328,9 @@ static bool read_payload(struct request *request)
 	size_t count = command_params(request, extras, ROUTE_PARAMS_MAX);
 	bool many;
 	const char *type = request_header(request, "Content-Type", &many);
-	const char *text = "{}";
+	const char *text = "{}", *own_type = NULL, *own_body = NULL;
 	size_t size = 2;
 	char digest[SHA256_TEXT_SIZE];
-	if (*request->query)
-		extras[count++] = (struct extra){"@query", request->query};
 	const char *body = str_text(&request->body);
 	if (request->body.size && type && command_is_json(type) &&
 	    body[strspn(body, " \t\r\n")] == '{') {
@@ -341,9 +339,12 @@ static bool read_payload(struct request *request)
 	} else if (request->body.size) {
 		struct sha256 hash = sha256(body, request->body.size);
 		sha256_write(&hash, digest);
-		extras[count++] = (struct extra){"@type", type ? type : ""};
-		extras[count++] = (struct extra){"@body", digest};
+		own_type = type ? type : "";
+		own_body = digest;
 	}
+	extras[count++] = (struct extra){"@query", *request->query ? request->query : NULL};
+	extras[count++] = (struct extra){"@type", own_type};
+	extras[count++] = (struct extra){"@body", own_body};
 	return command_join(request, text, size, extras, count);
 }
 
@@ -384,7 +385,7 @@ static void begin(struct request *request)
 {
 	struct upstream *upstream = request->server->upstream;
 	struct ibid_err err = {0};
-	if (!upstream_take_place(upstream)) {
+	if (!upstream_take_place(upstream, PLACE_COMMAND)) {
 		meters_outcome(request->house, request->contract, NULL, 0);
 		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE,
 		               "too many requests are at the service already; nothing was done");
@@ -392,7 +393,7 @@ static void begin(struct request *request)
 	}
 	struct forward *forward = forward_new(request);
 	if (!forward) {
-		upstream_leave_place(upstream);
+		upstream_leave_place(upstream, PLACE_COMMAND);
 		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "out of memory");
 		return;
 	}

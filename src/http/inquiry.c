@@ -14,8 +14,72 @@ enum {
 	ROUND_US = 500000, /* between two looks for commands to ask about */
 	PAUSE_US = 50000,  /* how soon the thread sees that the server has ended */
 	AT_ONCE = 20,      /* commands of one operation in a round: others wait behind them */
-	ASKED = 1024,      /* commands whose last inquiry is remembered */
+	BUCKETS = 4096,
+	ROUNDS_KEPT = 20, /* that a command may be missing, as when the store is away */
 };
+
+/* ---- What was asked -------------------------------------------------------------------------- */
+
+/* Commands that this process has seen to be unknown. Times are its own steady ones: clocks of other
+ * machines, which wrote the rows, may be wrong. */
+struct asked_one {
+	char id[UUID_TEXT_SIZE];
+	int64_t seen_us, asked_us; /* first and last; 0: not yet asked */
+	unsigned round;            /* in which it was seen last */
+	struct asked_one *next;
+};
+
+struct asked {
+	unsigned round;
+	struct asked_one *buckets[BUCKETS];
+};
+
+static struct asked_one **find_asked(struct asked *asked, const char *id)
+{
+	size_t hash = 5381;
+	for (const char *at = id; *at; at++)
+		hash = hash * 33 + (unsigned char)*at;
+	struct asked_one **at = &asked->buckets[hash % BUCKETS];
+	while (*at && strcmp((*at)->id, id) != 0)
+		at = &(*at)->next;
+	return at;
+}
+
+/* NULL without memory. */
+static struct asked_one *note_asked(struct asked *asked, const char *id, int64_t now_us)
+{
+	struct asked_one **at = find_asked(asked, id);
+	if (!*at && (*at = calloc(1, sizeof **at))) {
+		snprintf((*at)->id, sizeof(*at)->id, "%s", id);
+		(*at)->seen_us = now_us;
+	}
+	if (*at)
+		(*at)->round = asked->round;
+	return *at;
+}
+
+/* Those that are not unknown any more. */
+static void forget_asked(struct asked *asked, bool all)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct asked_one **at = &asked->buckets[i]; *at;) {
+			struct asked_one *one = *at;
+			if (!all && asked->round - one->round <= ROUNDS_KEPT) {
+				at = &one->next;
+				continue;
+			}
+			*at = one->next;
+			free(one);
+		}
+}
+
+/* So long unknown that what was sent can't be carried out any more? */
+static bool asked_has_settled(struct asked *asked, struct env *env, const char *id,
+                              int64_t settle_us)
+{
+	const struct asked_one *one = *find_asked(asked, id);
+	return settle_us == 0 || (one && env_steady_us(env) - one->seen_us >= settle_us);
+}
 
 /* ---- One inquiry ---------------------------------------------------------------------------- */
 
@@ -75,22 +139,18 @@ static char *url_of(const struct inquiry *inquiry, const struct ibid_work *work)
 	return str_take(&out, NULL);
 }
 
-/* Long enough after the call that it can't be carried out any more? */
-static bool has_settled(const struct inquiry *inquiry, const struct ibid_staged *staged)
-{
-	return env_wall_us(inquiry->server->env) - ibid_staged_since_us(staged) >=
-	       inquiry->contract->upstream.inquiry.settle_us;
-}
-
 static enum inquiry_outcome outcome_of(const struct inquiry *inquiry,
                                        const struct ibid_staged *staged, const struct call *call)
 {
 	const struct contract_inquiry *terms = &inquiry->contract->upstream.inquiry;
+	const struct server *server = inquiry->server;
+	const char *id = ibid_work_command_id(ibid_staged_work(staged));
 	if (call->end != CALL_ANSWERED)
 		return INQUIRY_UNANSWERED;
 	if (call->status == terms->executed)
 		return INQUIRY_EXECUTED;
-	if (call->status == terms->not_executed && has_settled(inquiry, staged))
+	if (call->status == terms->not_executed &&
+	    asked_has_settled(server->asked, server->env, id, terms->settle_us))
 		return INQUIRY_NOT_EXECUTED;
 	return INQUIRY_UNCLEAR;
 }
@@ -126,6 +186,7 @@ static enum ibid_code inquire(struct ibid_staged *staged, void *user)
 	    .url = url,
 	    .deadline_us = inquiry->contract->upstream.deadline_us,
 	    .answer_max = (size_t)server->settings->answer_bytes,
+	    .stop = &server->stopping,
 	};
 	enum ibid_code code = url ? calls_wait(server->upstream->calls, &call, &err) : IBID_NOMEM;
 	if (!code)
@@ -174,62 +235,44 @@ static const struct contract_inquiry of_scripts = {.backoff_min_us = INT64_C(500
                                                    .backoff_max_us = INT64_C(600000000),
                                                    .give_up_us = INT64_C(86400000000)};
 
-/* When which command was asked about; what is forgotten is asked about again. */
-struct asked {
-	struct {
-		char id[UUID_TEXT_SIZE];
-		int64_t at_us;
-	} items[ASKED];
-};
-
 struct round {
 	struct server *server;
-	struct asked *asked;
 	const struct contract_inquiry *terms;
 };
-
-static size_t place_of(const char *id)
-{
-	size_t hash = 5381;
-	while (*id)
-		hash = hash * 33 + (unsigned char)*id++;
-	return hash % ASKED;
-}
 
 /* The longer it has been unknown, the more seldom it is asked about. */
 static bool is_due(void *user, const char *tenant, const char *operation, const char *command_id,
                    int64_t since_us)
 {
 	struct round *round = user;
+	struct env *env = round->server->env;
 	const struct contract_inquiry *terms = round->terms;
-	size_t place = place_of(command_id);
-	int64_t age_us = env_wall_us(round->server->env) - since_us, pause_us = age_us / 2;
-	int64_t now_us = env_steady_us(round->server->env);
-	bool same = strcmp(round->asked->items[place].id, command_id) == 0;
+	int64_t age_us = env_wall_us(env) - since_us, pause_us = age_us / 2;
+	int64_t now_us = env_steady_us(env);
+	struct asked_one *one = note_asked(round->server->asked, command_id, now_us);
 	(void)tenant, (void)operation;
-	if (age_us > terms->give_up_us)
+	if (!one || age_us > terms->give_up_us || atomic_load(&round->server->stopping))
 		return false;
 	if (pause_us < terms->backoff_min_us)
 		pause_us = terms->backoff_min_us;
 	if (pause_us > terms->backoff_max_us)
 		pause_us = terms->backoff_max_us;
-	if (same && now_us - round->asked->items[place].at_us < pause_us)
+	if (one->asked_us && now_us - one->asked_us < pause_us)
 		return false;
-	snprintf(round->asked->items[place].id, UUID_TEXT_SIZE, "%s", command_id);
-	round->asked->items[place].at_us = now_us;
+	one->asked_us = now_us;
 	return true;
 }
 
-static void look_round(struct server *server, struct house *house, struct asked *asked)
+static void look_round(struct server *server, struct house *house)
 {
 	struct ledger *ledger = house->ibid->ledger;
 	for (size_t i = 0; i < contracts_count(ledger->contracts); i++) {
 		const struct contract *contract = contracts_at(ledger->contracts, i);
 		bool by_script = !contract->upstream.inquiry.url;
-		struct round round = {server, asked, by_script ? &of_scripts : &contract->upstream.inquiry};
+		struct round round = {server, by_script ? &of_scripts : &contract->upstream.inquiry};
 		struct ibid_err err = {0};
 		size_t count = 0;
-		if (!contract->upstream.given || atomic_load(&server->ended))
+		if (!contract->upstream.given || atomic_load(&server->stopping))
 			continue;
 		if (ledger_recover(ledger,
 		                   IBID_RECOVERY(.operation = contract->name, .limit = AT_ONCE,
@@ -243,15 +286,16 @@ static void look_round(struct server *server, struct house *house, struct asked 
 void *inquiry_run(void *user)
 {
 	struct server *server = user;
-	struct asked *asked = calloc(1, sizeof *asked);
 	int64_t next_us = 0;
-	while (asked && !atomic_load(&server->ended)) {
+	while (!atomic_load(&server->ended)) {
 		if (env_steady_us(server->env) >= next_us) {
 			pthread_mutex_lock(&server->lock);
 			struct house *house = server->house;
 			house->guests++;
 			pthread_mutex_unlock(&server->lock);
-			look_round(server, house, asked);
+			server->asked->round++;
+			look_round(server, house);
+			forget_asked(server->asked, false);
 			pthread_mutex_lock(&server->lock);
 			house->guests--;
 			pthread_mutex_unlock(&server->lock);
@@ -259,6 +303,17 @@ void *inquiry_run(void *user)
 		}
 		env_sleep_us(server->env, PAUSE_US);
 	}
-	free(asked);
 	return NULL;
+}
+
+struct asked *asked_new(void)
+{
+	return calloc(1, sizeof(struct asked));
+}
+
+void asked_free(struct asked *asked)
+{
+	if (asked)
+		forget_asked(asked, true);
+	free(asked);
 }

@@ -11,6 +11,10 @@
 IBID_CHECK enum ibid_code inquiry_prepare(const struct server *server, struct house *house,
                                           struct ibid_err *err);
 
+/* What server->asked holds. NULL without memory; free takes NULL. */
+struct asked *asked_new(void);
+void asked_free(struct asked *asked);
+
 /* A thread: until the server has ended. */
 void *inquiry_run(void *server);
 

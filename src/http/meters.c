@@ -108,7 +108,7 @@ static struct metrics_now look(struct server *server)
 	};
 	if (server->upstream) {
 		now.upstream = true;
-		now.places = atomic_load(&server->upstream->places);
+		now.places = atomic_load(&server->upstream->places[PLACE_COMMAND]);
 		now.places_limit = (size_t)server->settings->upstream_calls;
 	}
 	pthread_mutex_lock(&server->lock);

@@ -360,8 +360,7 @@ static void write_upstream(const struct metrics *metrics, const struct metrics_n
 				families[i].add(out, meter);
 	}
 	add_number(out, "ibid_upstream_places", "gauge",
-	           "Requests that are at the service or on their way, protected or not.",
-	           (int64_t)now->places);
+	           "Protected requests that are at the service or on their way.", (int64_t)now->places);
 	add_number(out, "ibid_upstream_limit", "gauge", "How many may be there at once.",
 	           (int64_t)now->places_limit);
 }

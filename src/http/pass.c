@@ -88,7 +88,7 @@ static void let_go(struct pass *pass)
 	pthread_mutex_unlock(&pass->lock);
 	if (!last)
 		return;
-	upstream_leave_place(pass->upstream);
+	upstream_leave_place(pass->upstream, PLACE_PASS);
 	call_release(&pass->call);
 	arena_release(&pass->arena);
 	pthread_mutex_destroy(&pass->lock);
@@ -222,14 +222,14 @@ void pass_begin(struct request *request)
 	struct ibid_err err = {0};
 	if (!upstream_check_request(request))
 		return;
-	if (!upstream_take_place(upstream)) {
+	if (!upstream_take_place(upstream, PLACE_PASS)) {
 		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE,
 		               "too many requests are at the service already; nothing was done");
 		return;
 	}
 	struct pass *pass = pass_new(request);
 	if (!pass) {
-		upstream_leave_place(upstream);
+		upstream_leave_place(upstream, PLACE_PASS);
 		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "out of memory");
 		return;
 	}
@@ -252,8 +252,8 @@ size_t pass_feed(struct request *request, const char *bytes, size_t size)
 	size_t taken = over ? size : pipe_put(&pass->up, bytes, size);
 	pass->taken += (int64_t)taken;
 	pass->too_large |= pass->taken > pass->upstream->settings->pass_bytes;
-	if (!taken)
-		suspend(pass); /* P1 */
+	if (taken < size)
+		suspend(pass); /* P1: nobody is called again for a rest, unless more comes */
 	pthread_mutex_unlock(&pass->lock);
 	if (paused)
 		calls_go_on(pass->upstream->calls, &pass->call);
@@ -322,7 +322,8 @@ struct MHD_Response *pass_response(struct request *request)
 	size_t size;
 	uint64_t bytes = MHD_SIZE_UNKNOWN;
 	pthread_mutex_lock(&pass->lock);
-	if (call_header(&pass->call, "Content-Length", &length, &size))
+	if (!call_header(&pass->call, "Transfer-Encoding", &length, &size) &&
+	    call_header(&pass->call, "Content-Length", &length, &size))
 		bytes = strtoull(length, NULL, 10);
 	struct MHD_Response *response = MHD_create_response_from_callback(bytes, BLOCK_BYTES, give,
 	                                                                  pass, NULL);

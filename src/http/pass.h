@@ -12,8 +12,8 @@ struct pass;
  * can't be done. */
 void pass_begin(struct request *request);
 
-/* A piece of the body: how much of it was taken. With none, the connection is suspended until there
- * is room. */
+/* A piece of the body: how much of it was taken. With less than all, the connection is suspended
+ * until there is room. */
 size_t pass_feed(struct request *request, const char *bytes, size_t size);
 
 /* The request is whole (a route's `run`): suspends it until there is an answer's head. */

@@ -36,6 +36,7 @@ struct server {
 	bool on_loopback;
 	struct access *access;     /* the tokens that were seen */
 	struct upstream *upstream; /* the service behind it; NULL: none */
+	struct asked *asked;       /* the inquiry thread's own */
 	pthread_mutex_t lock;
 	struct house *house;   /* the present one */
 	struct house *retired; /* those before it that still have guests */

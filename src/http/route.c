@@ -234,7 +234,8 @@ bool routes_resemble(const struct routes *routes, const char *method, const char
 			continue;
 		while (*a && *b) {
 			size_t a_size = strcspn(a, "/"), b_size = strcspn(b, "/");
-			if (*a != '{' && (a_size != b_size || strncasecmp(a, b, a_size) != 0))
+			size_t a_word = strcspn(a, "/;.%"), b_word = strcspn(b, "/;.%");
+			if (*a != '{' && (a_word != b_word || strncasecmp(a, b, a_word) != 0))
 				break;
 			a += a_size + (a[a_size] == '/');
 			b += b_size + (b[b_size] == '/');

@@ -61,7 +61,8 @@ const struct route *routes_find(const struct routes *routes, const char *method,
                                 const char **ret_allow, bool *ret_bad);
 
 /* Could somebody who is less strict take this path for one of a contract's with the same method?
- * Letters of another case, a slash at the end. */
+ * Letters of another case, a slash at the end, and what stands behind a dot, a semicolon or an
+ * escape in a segment. */
 bool routes_resemble(const struct routes *routes, const char *method, const char *path);
 
 /* routes.c's table of the server's own, by the modules that run them. */

@@ -415,6 +415,8 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 		code = access_new(server.env, settings->rate, &server.access, err);
 	if (!code)
 		code = upstream_new(settings, server.env, &server.upstream, err);
+	if (!code && server.upstream && !(server.asked = asked_new()))
+		code = err_set(err, IBID_NOMEM, "out of memory");
 	if (!code)
 		code = house_open(&server, &server.house, err);
 	if (!code)
@@ -422,6 +424,7 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 	if (code) {
 		house_close(server.house);
 		upstream_free(server.upstream);
+		asked_free(server.asked);
 		access_free(server.access);
 		metrics_free(server.metrics);
 		arena_release(&arena);
@@ -448,6 +451,7 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 	connection_see_off(&server, true);
 	close_retired(&server);
 	upstream_free(server.upstream);
+	asked_free(server.asked);
 	house_close(server.house);
 	access_free(server.access);
 	metrics_free(server.metrics);

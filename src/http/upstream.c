@@ -77,17 +77,17 @@ void upstream_free(struct upstream *upstream)
 	free(upstream);
 }
 
-bool upstream_take_place(struct upstream *upstream)
+bool upstream_take_place(struct upstream *upstream, enum place_kind kind)
 {
-	if (atomic_fetch_add(&upstream->places, 1) < (size_t)upstream->settings->upstream_calls)
+	if (atomic_fetch_add(&upstream->places[kind], 1) < (size_t)upstream->settings->upstream_calls)
 		return true;
-	atomic_fetch_sub(&upstream->places, 1);
+	atomic_fetch_sub(&upstream->places[kind], 1);
 	return false;
 }
 
-void upstream_leave_place(struct upstream *upstream)
+void upstream_leave_place(struct upstream *upstream, enum place_kind kind)
 {
-	atomic_fetch_sub(&upstream->places, 1);
+	atomic_fetch_sub(&upstream->places[kind], 1);
 }
 
 /* ---- What may go on ------------------------------------------------------------------------- */
@@ -151,7 +151,9 @@ bool upstream_check_request(struct request *request)
 	const char *connection = request_header(request, "Connection", &many);
 	const char *upgrade = request_header(request, "Upgrade", &upgrades);
 	const char *wrong = NULL;
-	if (!path_is_plain(request->path) || strchr(request->uri, '#'))
+	if (request->method[strspn(request->method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-")])
+		wrong = "a method is written in capital letters";
+	else if (!path_is_plain(request->path) || strchr(request->uri, '#'))
 		wrong = "the path has empty or dot segments, or needless escapes: the service could read "
 		        "it differently";
 	else if (many || (connection && !options_are_plain(connection)))
@@ -189,6 +191,8 @@ static const char *const dropped_of_request[] = {"Host",
                                                  "X-HTTP-Method",
                                                  "X-HTTP-Method-Override",
                                                  "X-Method-Override",
+                                                 "X-Original-URL",
+                                                 "X-Rewrite-URL",
                                                  "Ibid-Command-Id",
                                                  "Ibid-Client-Key",
                                                  NULL};
@@ -222,10 +226,12 @@ static enum MHD_Result add_header(void *user, enum MHD_ValueKind kind, const cha
 	(void)kind;
 	heading->type |= strcasecmp(name, "Content-Type") == 0;
 	heading->accept |= strcasecmp(name, "Accept") == 0;
-	if (is_word(name, size, dropped) || is_word(name, size, dropped_of_request))
+	/* X_A is X-A to many a service. */
+	if (is_word(name, size, dropped) || is_word(name, size, dropped_of_request) ||
+	    strchr(name, '_'))
 		return MHD_YES;
 	/* Ours, and not the service's business. */
-	if (strcasecmp(name, "Authorization") == 0 && value && access_is_token(value))
+	if (strcasecmp(name, "Authorization") == 0 && value && strstr(value, "ibid_"))
 		return MHD_YES;
 	if (strcasecmp(name, "traceparent") == 0 && request->trace)
 		return MHD_YES; /* its parent is our span */

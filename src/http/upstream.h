@@ -7,11 +7,14 @@
 #include "http/request.h"
 #include "net/calls.h"
 
+/* Who passes without protection takes no place from commands. */
+enum place_kind { PLACE_COMMAND, PLACE_PASS, PLACE_KINDS };
+
 struct upstream {
 	const struct settings *settings;
 	struct calls *calls;
-	const char *base; /* the address, without a slash at its end */
-	atomic_size_t places;
+	const char *base;                  /* the address, without a slash at its end */
+	atomic_size_t places[PLACE_KINDS]; /* that are taken */
 	struct arena arena;
 };
 
@@ -20,9 +23,9 @@ IBID_CHECK enum ibid_code upstream_new(const struct settings *settings, struct e
                                        struct upstream **ret, struct ibid_err *err);
 void upstream_free(struct upstream *upstream); /* takes NULL */
 
-/* One of the calls that may be on their way at once. False: there is no room. */
-bool upstream_take_place(struct upstream *upstream);
-void upstream_leave_place(struct upstream *upstream);
+/* One of the calls of a kind that may be on their way at once. False: there is no room. */
+bool upstream_take_place(struct upstream *upstream, enum place_kind kind);
+void upstream_leave_place(struct upstream *upstream, enum place_kind kind);
 
 /* May the request go on, as far as its path and what it says of its connection? False: it is
  * answered. */

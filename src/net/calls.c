@@ -11,10 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum {
-	POLL_MS = 1000,
-	LATE_POLL_MS = 5, /* how exact `late` is */
-};
+enum { POLL_US = 1000000 };
 
 struct calls {
 	struct env *env;
@@ -28,6 +25,17 @@ struct calls {
 
 /* ---- What libcurl asks for ------------------------------------------------------------------ */
 
+/* One line: a carriage return within it would be the end of another to who reads it next. */
+static bool is_plain(const char *line, size_t size)
+{
+	while (size && (line[size - 1] == '\n' || line[size - 1] == '\r'))
+		size--;
+	for (size_t i = 0; i < size; i++)
+		if (((unsigned char)line[i] < ' ' && line[i] != '\t') || line[i] == 0x7f)
+			return false;
+	return true;
+}
+
 static size_t on_head(char *bytes, size_t one, size_t size, void *user)
 {
 	struct call *call = user;
@@ -36,7 +44,7 @@ static size_t on_head(char *bytes, size_t one, size_t size, void *user)
 		return size; /* others read the head by now */
 	if (size > 5 && memcmp(bytes, "HTTP/", 5) == 0)
 		str_clear(&call->answer_head); /* what came before was preliminary */
-	else
+	else if (is_plain(bytes, size))
 		str_add(&call->answer_head, bytes, size);
 	if (call->answer_head.failed)
 		return 0;
@@ -75,6 +83,15 @@ static int on_ready(void *user, char *address, char *own_address, int port, int 
 	(void)address, (void)own_address, (void)port, (void)own_port;
 	return call->send_by_us && env_steady_us(call->env) > call->send_by_us ? CURL_PREREQFUNC_ABORT
 	                                                                       : CURL_PREREQFUNC_OK;
+}
+
+/* Asked now and then. */
+static int on_progress(void *user, curl_off_t to_come, curl_off_t came, curl_off_t to_go,
+                       curl_off_t gone)
+{
+	const struct call *call = user;
+	(void)to_come, (void)came, (void)to_go, (void)gone;
+	return call->stop && atomic_load(call->stop);
 }
 
 /* ---- One call ------------------------------------------------------------------------------- */
@@ -126,6 +143,9 @@ static enum ibid_code prepare(const struct calls *calls, struct call *call, stru
 	if (calls->options.authorities)
 		curl_easy_setopt(easy, CURLOPT_CAINFO, calls->options.authorities);
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->headers);
+	curl_easy_setopt(easy, CURLOPT_NOPROGRESS, call->stop ? 0L : 1L);
+	curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, on_progress);
+	curl_easy_setopt(easy, CURLOPT_XFERINFODATA, call);
 	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_ready);
 	curl_easy_setopt(easy, CURLOPT_PREREQDATA, call);
 	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_head);
@@ -254,15 +274,16 @@ static void collect_ended(struct calls *calls)
 	}
 }
 
+/* Until the next one is late. */
 static int poll_ms(struct calls *calls)
 {
-	int wait = POLL_MS;
+	int64_t now_us = env_steady_us(calls->env), wait_us = POLL_US;
 	pthread_mutex_lock(&calls->lock);
 	for (const struct call *call = calls->list; call; call = call->next)
-		if (call->late_at_us)
-			wait = LATE_POLL_MS;
+		if (call->late_at_us && call->late_at_us - now_us < wait_us)
+			wait_us = call->late_at_us - now_us;
 	pthread_mutex_unlock(&calls->lock);
-	return wait;
+	return wait_us > 0 ? (int)((wait_us + 999) / 1000) : 0;
 }
 
 static bool is_over(struct calls *calls)

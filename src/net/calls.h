@@ -13,6 +13,7 @@
 #include "base/str.h"
 
 #include <curl/curl.h>
+#include <stdatomic.h>
 
 enum { CALL_WHY_SIZE = 512, CALL_HEAD_BYTES_MAX = 64 << 10, CALL_PAUSE = CURL_READFUNC_PAUSE };
 
@@ -29,10 +30,11 @@ struct call {
 	struct curl_slist *headers;
 	const char *body; /* NULL: none, or what `more` gives */
 	size_t body_size;
-	int64_t deadline_us; /* for all of it */
-	int64_t send_by_us;  /* on the steady clock: later nothing is sent any more; 0: whenever */
-	bool repeatable;     /* it changes nothing: a connection may be used again */
-	size_t answer_max;   /* bytes of the answer's body that are kept; more: `too_large` */
+	int64_t deadline_us;     /* for all of it */
+	int64_t send_by_us;      /* on the steady clock: later nothing is sent any more; 0: whenever */
+	bool repeatable;         /* it changes nothing: a connection may be used again */
+	const atomic_bool *stop; /* becomes true when it is not wanted any more; NULL: it is wanted */
+	size_t answer_max;       /* bytes of the answer's body that are kept; more: `too_large` */
 
 	/* On the calls' thread; nobody may wait there. `late`, unless NULL, is called when there is no
 	 * end `late_us` after the start. */

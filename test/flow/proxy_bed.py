@@ -4,6 +4,7 @@ import contextlib
 import http.server
 import json
 import socket
+import ssl
 import threading
 import time
 
@@ -35,10 +36,14 @@ INQUIRY = ('inquiry: { url: "/orders/by-key/{external_key}", executed: "status=2
            "settle: %s, backoff: 1s..2s, give_up: 1h }")
 
 
+# Answers that are no outcomes, whatever the contract says.
+NOT_NOW = {"denied": 401, "forbidden": 403, "proxied": 407, "slow-client": 408, "early": 425, "limited": 429, "busy": 503}
+
+
 class Service:
     """The service behind the proxy: executes what it is sent, every time, and behaves as the request's `mode` says."""
 
-    def __init__(self, bed):
+    def __init__(self, bed, certificate=None):
         self.executed = []  # (the client's key, ours)
         self.seen = []  # every request: (method, path, headers, body)
         self.inquiries = 0
@@ -92,7 +97,11 @@ class Service:
 
         self.server = Threads(("127.0.0.1", 0), Handler)
         self.port = self.server.server_address[1]
-        self.url = "http://127.0.0.1:%d" % self.port
+        self.url = "http%s://127.0.0.1:%d" % ("s" if certificate else "", self.port)
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         bed.addCleanup(self.end)
 
@@ -120,8 +129,8 @@ class Service:
             mode = json.loads(body).get("mode", "work")
         except (ValueError, AttributeError):
             mode = "work"
-        if mode in ("denied", "forbidden", "limited", "busy"):
-            handler.say({"denied": 401, "forbidden": 403, "limited": 429, "busy": 503}[mode], b"not now",
+        if mode in NOT_NOW:
+            handler.say(NOT_NOW[mode], b"not now",
                         Retry_After="7", WWW_Authenticate="Basic", Content_Type="text/plain")
         elif mode == "invalid":
             handler.say(422, b'{"wrong":  "item"}', Content_Type="application/json", X_Secret="s")
@@ -185,6 +194,9 @@ class Service:
                             Location="/orders/%d" % found[0])
             else:
                 handler.say(404, b"")
+        elif handler.path.startswith("/hang/"):
+            self.free.wait(LIMIT_S)
+            handler.close_connection = True
         elif handler.path.startswith("/large"):
             size = int(handler.path.split("=")[1])
             handler.send_response(200)

@@ -355,6 +355,10 @@ class Serve:
             "huge number": (head + b"Content-Length: 6020\r\n\r\n" + b"{\"topic\":\"a\",\"amount\":%s}" % (5997 * b"9"),
                             (400, 413, 422)),
             "NUL in key": (head.replace(b"k\r\n", b"k\0k\r\n", 1) + b"Content-Length: 13\r\n\r\n" + plain, (400,)),
+            # Blanks that are missing elsewhere do not make room for it.
+            "NUL behind plain lines": (head.replace(b"k\r\n", b"k\0k\r\n", 1) + b"".join(b"X-%d:y\r\n" % n for n in range(30)) +
+                                       b"Content-Length: 13\r\n\r\n" + plain, (400,)),
+            "carriage return": (head + b"X-A: a\rX-B: b\r\nContent-Length: 13\r\n\r\n" + plain, (400,)),
             "no type": (b"POST /v1/commands/note HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\nContent-Length: 13\r\n\r\n" +
                         plain, (415,)),
             "empty body": (head + b"Content-Length: 0\r\n\r\n", (400,)),
