@@ -9,6 +9,7 @@
 #include "http/meters.h"
 #include "http/trace.h"
 #include "http/upstream.h"
+#include "ledger/problem.h"
 #include "ledger/result.h"
 
 #include <stdio.h>
@@ -202,6 +203,26 @@ static void show_upstream(struct request *request, const struct ibid_result *res
 		(void)upstream_show(&request->arena, result->body, result->body_size, answer);
 }
 
+/* Over HTTP there is a place to look at. */
+static void show_unknown(struct request *request, const struct ibid_result *result)
+{
+	struct answer *answer = &request->answer;
+	struct problem problem = {
+	    .type = "/problems/outcome-unknown",
+	    .title = problem_infos[PROBLEM_UNKNOWN].title,
+	    .status = problem_infos[PROBLEM_UNKNOWN].status,
+	    .detail = result->text,
+	    .code = "OUTCOME_UNKNOWN",
+	    .command_id = result->command_id,
+	};
+	const char *body = problem_body(&request->arena, &problem);
+	answer->status = problem.status;
+	if (body) {
+		answer->body = body;
+		answer->size = strlen(body);
+	}
+}
+
 void command_answer(struct request *request, struct ibid_result *result)
 {
 	struct answer *answer = &request->answer;
@@ -222,7 +243,7 @@ void command_answer(struct request *request, struct ibid_result *result)
 	if (result->decision == IBID_DECISION_IN_PROGRESS && result->status == 409)
 		answer->status = (int)request->server->settings->in_progress;
 	if (result->decision == IBID_DECISION_UNKNOWN && *result->command_id)
-		answer->status = 202;
+		show_unknown(request, result);
 	if (answer->status == 202 && problem)
 		add_location(request, answer);
 	else if (*result->location)

@@ -209,6 +209,8 @@ class Proxy(Proxied):
             self.assertEqual(self.order(server, "before-" + mode, {"item": "x"}).status, 201)
             first = self.order(server, key, {"mode": mode})
             self.assertEqual((first.status, first.json["type"]), (202, "/problems/outcome-unknown"), first)
+            self.assertEqual((first.json["status"], first.json["commandId"]), (202, first.headers["Ibid-Command-Id"]))
+            self.assertIn("answered 500" if mode == "error" else "no whole answer came", first.json["detail"])
             where = first.headers["Location"]
             self.assertIn(server.get(where).json["state"], ("UNKNOWN", "COMPLETED"))
             found = self.await_answer(server, key, {"mode": mode}, 200)
