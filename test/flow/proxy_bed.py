@@ -295,6 +295,16 @@ class Proxied:
     def order(self, server, key, document, path="/orders", **headers):
         return server.send(key, document, path=path, **headers)
 
+    def retry(self, server, key, document, path="/orders"):
+        """As a client does: one that somebody looks at for a moment is asked for again."""
+        end = time.monotonic() + LIMIT_S
+        while True:
+            answer = self.order(server, key, document, path)
+            if answer.status != 409:
+                return answer
+            self.assertLess(time.monotonic(), end, answer)
+            time.sleep(0.02)
+
     def state(self, key):
         sql = "select state from %s where key = '%s'" % (self.ledger("command"), key)
         return self.number(sql)

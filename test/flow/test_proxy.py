@@ -255,7 +255,7 @@ class Proxy(Proxied):
         self.service.inquiry_answers = False
         server = self.proxy()
         for _ in range(3):
-            answer = self.order(server, "k-1", {"mode": "hang"}, "/hasty")
+            answer = self.retry(server, "k-1", {"mode": "hang"}, "/hasty")
             self.assertEqual((answer.status, answer.json["type"]), (202, "/problems/outcome-unknown"), answer)
             shown = server.get(answer.headers["Location"]).json
             self.assertEqual((shown["state"], shown["awaits"]),
@@ -278,7 +278,7 @@ class Proxy(Proxied):
         while self.service.inquiries < 2:
             self.assertLess(time.monotonic(), end)
             time.sleep(0.05)
-        self.assertEqual(self.order(server, "k-1", {"mode": "late"}, "/hasty").status, 202)
+        self.assertEqual(self.retry(server, "k-1", {"mode": "late"}, "/hasty").status, 202)
         self.assertEqual((self.service.times("k-1"), self.state("k-1")), (0, "UNKNOWN"))
         self.service.free.set()  # now it is carried out
         self.assertEqual(self.await_answer(server, "k-1", {"mode": "late"}, 200, "/hasty").body, b'{"order": 1}')
