@@ -17,9 +17,7 @@
 
 enum {
 	QUEUE_MAX_DEFAULT = 4096,
-	COMEBACK_US = 100, /* within which who was just served is back with its next command, ... */
-	COMEBACK_EACH_US =
-	    25, /* ... and for each that is expected, where another lane works meanwhile */
+	COMEBACK_US = 100, /* within which who was just served is back with its next command */
 };
 
 struct lane {
@@ -217,8 +215,7 @@ static void run_batch(struct lane *lane, struct waiter **batch, size_t count)
 static void gather(struct lane *lane)
 {
 	size_t most = lane->expected < GROUP_MAX ? lane->expected : GROUP_MAX;
-	int64_t each_us = lane->group->lane_count > 1 ? COMEBACK_EACH_US : 0;
-	struct timespec until = steady_after(COMEBACK_US + each_us * (int64_t)most);
+	struct timespec until = steady_after(COMEBACK_US);
 	while (lane->waiting < most)
 		if (pthread_cond_timedwait(&lane->gathered, &lane->lock, &until))
 			return;
