@@ -59,19 +59,10 @@ struct program wrk_start(const struct load_plan *plan)
 	char connections[16], seconds[16];
 	snprintf(connections, sizeof connections, "-c%d", plan->connections);
 	snprintf(seconds, sizeof seconds, "-d%ds", plan->seconds);
-	const char *words[] = {"wrk",
-	                       "-t1",
-	                       connections,
-	                       seconds,
-	                       "--timeout=30s",
-	                       "-s",
-	                       BENCH_LOAD "/pay.lua",
-	                       plan->address,
-	                       "--",
-	                       plan->path,
-	                       kinds[plan->kind],
-	                       plan->prefix,
-	                       NULL};
+	static const char script[] = BENCH_LOAD "/pay.lua";
+	const char *words[] = {
+	    "wrk",         "-t1", connections, seconds,           "--timeout=30s", "-s", script,
+	    plan->address, "--",  plan->path,  kinds[plan->kind], plan->prefix,    NULL};
 	return program_start(words, false);
 }
 
@@ -140,10 +131,10 @@ struct load pgbench_run(const struct target *target, int clients, int seconds)
 	snprintf(count, sizeof count, "-c%d", clients);
 	snprintf(time, sizeof time, "-T%d", seconds);
 	snprintf(prefix, sizeof prefix, "--log-prefix=%s/log", dir);
-	const char *words[] = {
-	    program,     "-n", "-Mprepared",          "-j2",  count,
-	    time,        "-l", "--sampling-rate=0.1", prefix, "-f" BENCH_LOAD "/pay.pgbench",
-	    target->url, NULL};
+	static const char script[] = "-f" BENCH_LOAD "/pay.pgbench";
+	const char *words[] = {program, "-n",   "-Mprepared", "-j2",
+	                       count,   time,   "-l",         "--sampling-rate=0.1",
+	                       prefix,  script, target->url,  NULL};
 	struct program pgbench = program_start(words, true);
 	while (fgets(line, sizeof line, pgbench.out)) {
 		(void)!sscanf(line, "number of transactions actually processed: %lu", &load.answers);

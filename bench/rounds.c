@@ -208,7 +208,7 @@ static struct spread spread_of(const double *values, int count)
 
 static struct spread ratios_of(const struct figures *figures, size_t way, int against, int rounds)
 {
-	double ratios[ROUNDS_MAX];
+	double ratios[ROUNDS_MAX] = {0};
 	for (int round = 0; round < rounds; round++)
 		ratios[round] = figures->values[way][round] / figures->values[against][round];
 	return spread_of(ratios, rounds);

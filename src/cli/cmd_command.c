@@ -230,7 +230,7 @@ static bool print_dossier_json(struct arena *arena, const struct dossier *dossie
 static const char *one_line(struct arena *arena, const char *json)
 {
 	char *copy = arena_strdup(arena, json);
-	for (char *at = copy; at && (at = strpbrk(at, "\r\n"));)
+	for (char *at = copy ? strpbrk(copy, "\r\n") : NULL; at; at = strpbrk(at, "\r\n"))
 		*at = ' ';
 	return copy;
 }

@@ -28,7 +28,7 @@ static size_t settings_given(struct arena *arena, const struct args *args,
                              const char *ret[OPERANDS_MAX + NAMED])
 {
 	static const struct {
-		int option;
+		enum option option;
 		const char *setting;
 	} named[NAMED] = {
 	    {OPT_STORE, "store"}, {OPT_CONTRACTS, "contracts"}, {OPT_UPSTREAM, "upstream.url"}};

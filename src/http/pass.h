@@ -16,9 +16,6 @@ void pass_begin(struct request *request);
  * until there is room. */
 size_t pass_feed(struct request *request, const char *bytes, size_t size);
 
-/* The request is whole (a route's `run`): suspends it until there is an answer's head. */
-void pass_on(struct request *request);
-
 /* The answer that is there, to be sent in pieces. NULL without memory. */
 struct MHD_Response *pass_response(struct request *request);
 

@@ -71,8 +71,8 @@ void run_ready(struct request *request);
 void run_metrics(struct request *request);
 void run_problem(struct request *request);
 void show_openapi(struct request *request);
-void pass_on(struct request *request);
-void run_command(struct request *request);   /* a contract's route */
+void pass_on(struct request *request);     /* whole: suspends it until there is an answer's head */
+void run_command(struct request *request); /* a contract's route */
 void run_operation(struct request *request); /* POST /v1/commands/{operation} */
 void show_operation(struct request *request);
 void show_command(struct request *request);

@@ -436,8 +436,7 @@ static void assert_stream(int64_t events)
 	               "select coalesce(max(version), 0) from ibid.aggregate where type = 'stream'"),
 	    events);
 	assert_int_equal(
-	    bed_number(&bed, "select count(*) %s and payload like '%%quote__, a {brace}%%'",
-	               stream),
+	    bed_number(&bed, "select count(*) %s and payload like '%%quote__, a {brace}%%'", stream),
 	    events);
 	/* In the order in which each command emitted them. */
 	assert_int_equal(bed_number(&bed,

@@ -11,8 +11,8 @@
 #ifndef STORE_POSTGRES_H
 #define STORE_POSTGRES_H
 
-#include "store/script.h"
 #include "base/str.h"
+#include "store/script.h"
 #include "store/store.h"
 
 #include <libpq-fe.h>
