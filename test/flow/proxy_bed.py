@@ -46,7 +46,7 @@ class Service:
     def __init__(self, bed, certificate=None):
         self.executed = []  # (the client's key, ours)
         self.seen = []  # every request: (method, path, headers, body)
-        self.inquiries = 0
+        self.inquiries = []  # when each was made
         self.lock = threading.Lock()
         self.free = threading.Event()  # lets go of who hangs
         self.inquiry_answers = True
@@ -184,7 +184,7 @@ class Service:
         self.note(handler, body)
         prefix = "/orders/by-key/"
         if handler.path.startswith(prefix):
-            self.inquiries += 1
+            self.inquiries.append(time.monotonic())
             key = handler.path[len(prefix):]
             found = [number for number, (_, ours) in enumerate(self.executed, 1) if ours == key]
             if not self.inquiry_answers:
@@ -303,6 +303,12 @@ class Proxied:
             if answer.status != 409:
                 return answer
             self.assertLess(time.monotonic(), end, answer)
+            time.sleep(0.02)
+
+    def await_inquiries(self, count):
+        end = time.monotonic() + LIMIT_S
+        while len(self.service.inquiries) < count:
+            self.assertLess(time.monotonic(), end)
             time.sleep(0.02)
 
     def state(self, key):

@@ -261,10 +261,9 @@ class Proxy(Proxied):
             self.assertEqual((shown["state"], shown["awaits"]),
                              ("UNKNOWN", "the service, which is asked whether it was done"))
         self.assertEqual(self.service.times("k-1"), 1)
-        asked, began = self.service.inquiries, time.monotonic()
-        while time.monotonic() - began < 3:
-            time.sleep(0.1)
-        self.assertLessEqual(self.service.inquiries - asked, 4)  # backoff: 1s at least
+        self.await_inquiries(4)
+        times = self.service.inquiries
+        self.assertGreater(min(later - earlier for earlier, later in zip(times, times[1:])), 0.9)  # backoff: 1s at least
         self.service.inquiry_answers = True
         self.assertEqual(self.await_answer(server, "k-1", {"mode": "hang"}, 200, "/hasty").body, b'{"order": 1}')
         self.assertEqual(self.service.times("k-1"), 1)
@@ -274,10 +273,7 @@ class Proxy(Proxied):
         self.contract("hasty", "POST /hasty", deadline="300ms", inquiry=INQUIRY % "30m")
         server = self.proxy()
         self.assertEqual(self.order(server, "k-1", {"mode": "late"}, "/hasty").status, 202)
-        end = time.monotonic() + LIMIT_S
-        while self.service.inquiries < 2:
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.05)
+        self.await_inquiries(2)
         self.assertEqual(self.retry(server, "k-1", {"mode": "late"}, "/hasty").status, 202)
         self.assertEqual((self.service.times("k-1"), self.state("k-1")), (0, "UNKNOWN"))
         self.service.free.set()  # now it is carried out
