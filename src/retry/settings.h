@@ -4,7 +4,7 @@
  *     attempts: 8
  *     backoff: 1s..5m
  *     rate: 50/s
- *     breaker: { open_after: 10, probe_every: 30s }
+ *     breaker: { open_after: 5, probe_every: 30s }
  *     budget: 20%
  *
  * Whoever reads the file (a contract, the settings of a destination) hands over the text of each
@@ -23,7 +23,7 @@
 	X(backoff, "backoff", "1s..5m", "the first pause at most, and the longest")                    \
 	X(rate, "rate", "none", "how much may be sent in a second, a minute or an hour; or none")      \
 	X(burst, "burst", "auto", "how much of it at once; auto: as much as a second brings")          \
-	X(open_after, "breaker.open_after", "10", "failures in a row that open the breaker; or none")  \
+	X(open_after, "breaker.open_after", "5", "failures in a row that open the breaker; or none")   \
 	X(probe_every, "breaker.probe_every", "30s", "how often an open breaker lets one probe go")    \
 	X(budget, "budget", "20%", "retries in the window, as a share of first tries; or none")        \
 	X(budget_floor, "budget_floor", "10", "retries in the window that are always allowed")         \
