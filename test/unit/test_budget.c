@@ -72,7 +72,10 @@ static void a_clock_that_was_read_earlier_counts_as_now(void **state)
 {
 	(void)state;
 	struct budget budget = {0};
-	assert_int_equal(budget_again(&budget, &limit, 100 * SECOND_US, 10), 10);
+	assert_int_equal(budget_again(&budget, &limit, 100 * SECOND_US, 5), 5);
+	assert_int_equal(budget_wait_us(&budget, &limit, 40 * SECOND_US), 0);
+	assert_int_equal(budget_again(&budget, &limit, 100 * SECOND_US, 5), 5);
+	assert_int_equal(budget_wait_us(&budget, &limit, 40 * SECOND_US), 71 * SECOND_US);
 	assert_int_equal(budget_again(&budget, &limit, 40 * SECOND_US, 1), 0);
 	assert_int_equal(budget_again(&budget, &limit, 105 * SECOND_US, 1), 0);
 }

@@ -68,6 +68,43 @@ static void what_the_budget_holds_back_costs_no_token(void **state)
 	assert_int_equal(gate_ask(&gate, &limits, 0, 100, 0).first, 17);
 }
 
+static void without_a_budget_the_rate_bounds_repetitions_too(void **state)
+{
+	(void)state;
+	struct gate gate = {0};
+	struct gate_limits rate_only = {.rate = limits.rate};
+	assert_int_equal(gate_ask(&gate, &rate_only, 0, 0, 1000).again, 20);
+}
+
+static void a_failure_learns_that_the_budget_is_spent(void **state)
+{
+	(void)state;
+	struct gate gate = {0};
+	assert_int_equal(fails(&gate, 0, 1, 0).reason, RETRY_TRANSIENT_FAILURE);
+	gate_ask(&gate, &limits, 0, 0, 3);
+	struct retry_decision decision = fails(&gate, 0, 1, 0);
+	assert_int_equal(decision.reason, RETRY_BUDGET_SPENT);
+	assert_int_equal(decision.pause_us, 11 * SECOND_US);
+}
+
+static void a_probe_takes_a_token_and_counts_as_the_try_it_is(void **state)
+{
+	(void)state;
+	struct gate_limits some = limits;
+	some.budget.share_percent = 100;
+	for (int again = 0; again < 2; again++) {
+		struct gate gate = {.breaker = {.state = BREAKER_OPEN}};
+		struct gate_pass pass = gate_ask(&gate, &some, 0, 50, again * 50);
+		assert_true(pass.probe);
+		assert_int_equal(pass.first, !again);
+		assert_int_equal(pass.again, again);
+		gate_succeeded(&gate, &some, 0);
+		pass = gate_ask(&gate, &some, 0, 50, 50);
+		assert_int_equal(pass.again, 3 + !again); /* the breaker's pace bounds probes already */
+		assert_int_equal(pass.first + pass.again, 19);
+	}
+}
+
 static void what_the_rate_holds_back_costs_no_probe(void **state)
 {
 	(void)state;
@@ -218,6 +255,9 @@ int main(void)
 	    cmocka_unit_test(without_limits_everything_goes),
 	    cmocka_unit_test(repetitions_go_first_as_far_as_the_budget_and_then_what_the_rate_leaves),
 	    cmocka_unit_test(what_the_budget_holds_back_costs_no_token),
+	    cmocka_unit_test(without_a_budget_the_rate_bounds_repetitions_too),
+	    cmocka_unit_test(a_failure_learns_that_the_budget_is_spent),
+	    cmocka_unit_test(a_probe_takes_a_token_and_counts_as_the_try_it_is),
 	    cmocka_unit_test(what_the_rate_holds_back_costs_no_probe),
 	    cmocka_unit_test(an_outage_parks_nothing_and_uses_up_no_attempts),
 	    cmocka_unit_test(by_default_an_outage_does_not_park_even_what_meets_it_alone),
