@@ -17,7 +17,7 @@ enum { RETRY_ATTEMPTS_MAX = 1000 };
 
 /* A try of which nobody knows whether it was done. */
 enum retry_unknown {
-	RETRY_INQUIRE, /* find out before anything is repeated (I4): what left unset must mean */
+	RETRY_INQUIRE, /* find out before anything is repeated (I4); so also where nobody said */
 	RETRY_REPEAT,  /* once more is harmless: the other side knows it by its id */
 };
 
