@@ -7,7 +7,7 @@
  * A breaker belongs to one destination or partner, and only what says something about *it* counts:
  * transient and capacity failures and unknown outcomes are against it; an answer, even a refusal by
  * a rule of the business, speaks for it; a record that can't be written, a wrong setting or a
- * missing permission say nothing. What was sent together and failed together is one report.
+ * missing permission say nothing. What was sent together and failed alike is one report.
  *
  * While it is not closed work waits, and waiting is no attempt. One probe goes every P; one whose
  * end nobody reports (its sender died) does not keep the next from going. A probe should be

@@ -17,7 +17,7 @@
 #include "retry/retry.h"
 
 /* One failed try. What the other side's gate says is from after the failure was reported to it:
- * gate_failed (retry/gate.h) fills it in; all zero where there is no gate. */
+ * gate_inform (retry/gate.h) fills it in; all zero where there is no gate. */
 struct retry_case {
 	const struct retry_policy *policy;
 	enum failure_class failure;

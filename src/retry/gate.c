@@ -62,9 +62,14 @@ void gate_succeeded(struct gate *gate, const struct gate_limits *limits, int64_t
 }
 
 void gate_failed(struct gate *gate, const struct gate_limits *limits, int64_t now_us,
+                 enum failure_class failure)
+{
+	breaker_failed(&gate->breaker, &limits->breaker, failure, now_us);
+}
+
+void gate_inform(const struct gate *gate, const struct gate_limits *limits, int64_t now_us,
                  struct retry_case *failed)
 {
-	breaker_failed(&gate->breaker, &limits->breaker, failed->failure, now_us);
 	failed->breaker = gate->breaker.state;
 	failed->breaker_wait_us = breaker_wait_us(&gate->breaker, now_us);
 	failed->budget_wait_us = budget_wait_us(&gate->budget, &limits->budget, now_us);

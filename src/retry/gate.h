@@ -38,9 +38,14 @@ struct gate_pass {
 struct gate_pass gate_ask(struct gate *gate, const struct gate_limits *limits, int64_t now_us,
                           int64_t first, int64_t again);
 
-/* How it ended. A failure is reported, and `failed` learns what retry_decide has to know. */
+/* How it ended: once for all that was sent together and ended alike. A batch of a hundred that met
+ * one lost connection is one failure; a record in it that can't be written is another. */
 void gate_succeeded(struct gate *gate, const struct gate_limits *limits, int64_t now_us);
 void gate_failed(struct gate *gate, const struct gate_limits *limits, int64_t now_us,
+                 enum failure_class failure);
+
+/* Fill in what retry_decide has to know of the gate: for each piece of work, after the report. */
+void gate_inform(const struct gate *gate, const struct gate_limits *limits, int64_t now_us,
                  struct retry_case *failed);
 
 #endif

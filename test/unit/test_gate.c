@@ -25,7 +25,8 @@ static struct retry_decision fails(struct gate *gate, int64_t now_us, int attemp
 {
 	struct retry_case failed = {
 	    .policy = &policy, .failure = FAILURE_TRANSIENT, .attempt = attempt, .random = random};
-	gate_failed(gate, &limits, now_us, &failed);
+	gate_failed(gate, &limits, now_us, failed.failure);
+	gate_inform(gate, &limits, now_us, &failed);
 	return retry_decide(&failed);
 }
 
@@ -74,6 +75,24 @@ static void without_a_budget_the_rate_bounds_repetitions_too(void **state)
 	struct gate gate = {0};
 	struct gate_limits rate_only = {.rate = limits.rate};
 	assert_int_equal(gate_ask(&gate, &rate_only, 0, 0, 1000).again, 20);
+}
+
+static void a_batch_that_fails_as_one_counts_once_and_all_of_it_is_told(void **state)
+{
+	(void)state;
+	struct gate gate = {0};
+	for (int batch = 1; batch <= limits.breaker.open_after; batch++) {
+		bool opens = batch == limits.breaker.open_after;
+		gate_failed(&gate, &limits, 0, FAILURE_UNKNOWN);
+		for (int i = 0; i < 100; i++) {
+			struct retry_case failed = {
+			    .policy = &policy, .failure = FAILURE_UNKNOWN, .attempt = 1};
+			gate_inform(&gate, &limits, 0, &failed);
+			assert_int_equal(retry_decide(&failed).move,
+			                 opens ? RETRY_MOVE_WAIT : RETRY_MOVE_AGAIN);
+			assert_int_equal(failed.breaker_wait_us, opens ? 30 * SECOND_US : 0);
+		}
+	}
 }
 
 static void a_failure_learns_that_the_budget_is_spent(void **state)
@@ -181,7 +200,8 @@ static void by_default_an_outage_does_not_park_even_what_meets_it_alone(void **s
 		                                                        : FAILURE_UNKNOWN,
 		                            .attempt = attempts + 1,
 		                            .random = number(&random)};
-		gate_failed(&gate, &settings.limits, now_us, &failed);
+		gate_failed(&gate, &settings.limits, now_us, failed.failure);
+		gate_inform(&gate, &settings.limits, now_us, &failed);
 		struct retry_decision decision = retry_decide(&failed);
 		assert_int_not_equal(decision.move, RETRY_MOVE_PARK);
 		attempts = decision.attempts;
@@ -256,6 +276,7 @@ int main(void)
 	    cmocka_unit_test(repetitions_go_first_as_far_as_the_budget_and_then_what_the_rate_leaves),
 	    cmocka_unit_test(what_the_budget_holds_back_costs_no_token),
 	    cmocka_unit_test(without_a_budget_the_rate_bounds_repetitions_too),
+	    cmocka_unit_test(a_batch_that_fails_as_one_counts_once_and_all_of_it_is_told),
 	    cmocka_unit_test(a_failure_learns_that_the_budget_is_spent),
 	    cmocka_unit_test(a_probe_takes_a_token_and_counts_as_the_try_it_is),
 	    cmocka_unit_test(what_the_rate_holds_back_costs_no_probe),
