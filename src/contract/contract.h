@@ -108,7 +108,7 @@ struct contract_duplicates {
 	enum { EVIDENCE_COUNT, EVIDENCE_EACH } evidence;
 };
 
-enum failure_class { FAILURE_VALIDATION, FAILURE_BUSINESS, FAILURE_SERVER, FAILURE_CLASSES };
+enum refusal_class { REFUSAL_VALIDATION, REFUSAL_BUSINESS, REFUSAL_SERVER, REFUSAL_CLASSES };
 enum answer_store { ANSWER_FULL, ANSWER_REFERENCE, ANSWER_STATUS, ANSWER_NONE };
 
 /* One unique index of the user's that guards the business fact. */
@@ -176,7 +176,7 @@ struct contract {
 	enum field_class payload; /* what is kept of it; CLASS_OMIT: nothing */
 	struct contract_same same;
 	struct contract_duplicates duplicates;
-	bool final[FAILURE_CLASSES]; /* a stable answer, or may the same key try again */
+	bool final[REFUSAL_CLASSES]; /* a stable answer, or may the same key try again */
 	enum answer_store answer;
 	const char *location; /* of what was made: a template; NULL: not told */
 	int64_t audit_retain_us;

@@ -175,16 +175,16 @@ static const struct column retry_columns[] = {{"operation", "Operation"},
 
 /* The contract decides about these. */
 static const struct {
-	enum failure_class class;
+	enum refusal_class class;
 	const char *path, *failure, *final, *retry;
 } declared_failures[] = {
-    {FAILURE_VALIDATION, "failures.validation", "invalid payload",
+    {REFUSAL_VALIDATION, "failures.validation", "invalid payload",
      "corrects the payload and sends it as a new intent, with a new key",
      "corrects the payload and may send it with the same key"},
-    {FAILURE_BUSINESS, "failures.business", "business rejection",
+    {REFUSAL_BUSINESS, "failures.business", "business rejection",
      "resolves the reason and sends a new intent, with a new key",
      "resolves the reason and may send the same key again"},
-    {FAILURE_SERVER, "failures.server", "server failure before any effect",
+    {REFUSAL_SERVER, "failures.server", "server failure before any effect",
      "leaves it to the owner: the failure is this key's answer",
      "sends the same key again after a pause, each pause longer, with jitter"},
 };
@@ -248,11 +248,11 @@ static void add_queues(struct sheet *sheet, const struct view *view)
 	                       "look at it, ask again with the same key, compare with %s; never run it "
 	                       "under a new key",
 	                       contract->reconciled_by));
-	if (contract->final[FAILURE_BUSINESS])
+	if (contract->final[REFUSAL_BUSINESS])
 		add_queue(sheet, view, "business", "a business rejection that its sender disputes",
 		          "resolve the reason; send a new intent with a new key");
 	add_queue(sheet, view, "dead-letter", "a server failure that does not go away",
-	          contract->final[FAILURE_SERVER] ? "repair; send a new intent with a new key"
+	          contract->final[REFUSAL_SERVER] ? "repair; send a new intent with a new key"
 	                                          : "repair; send the same key again");
 	add_queue(sheet, view, "data-quality", "a key that comes with another payload",
 	          "find the sender that reuses keys; the first outcome stands");
@@ -395,7 +395,7 @@ static const char *new_key(const struct view *view)
 	return copy;
 }
 
-static const char *failed(const struct view *view, enum failure_class class)
+static const char *failed(const struct view *view, enum refusal_class class)
 {
 	return view->contract->final[class] ? "no effect; the answer is kept and is final for its key"
 	                                    : "no effect; the same key may be claimed again";
@@ -403,17 +403,17 @@ static const char *failed(const struct view *view, enum failure_class class)
 
 static const char *invalid(const struct view *view)
 {
-	return failed(view, FAILURE_VALIDATION);
+	return failed(view, REFUSAL_VALIDATION);
 }
 
 static const char *rejected(const struct view *view)
 {
-	return failed(view, FAILURE_BUSINESS);
+	return failed(view, REFUSAL_BUSINESS);
 }
 
 static const char *server_failed(const struct view *view)
 {
-	return failed(view, FAILURE_SERVER);
+	return failed(view, REFUSAL_SERVER);
 }
 
 static const char *after_expiry(const struct view *view)
@@ -465,14 +465,14 @@ static const char tries_again[] = "it is passed on again";
 /* The row of an answer that is not a success and is kept. */
 static const char *kept_rejection(const struct view *view)
 {
-	if (!view->contract->final[FAILURE_BUSINESS])
+	if (!view->contract->final[REFUSAL_BUSINESS])
 		return "nothing: failures.business is retry";
 	return "a rejection, with the answer";
 }
 
 static const char *rejection_retried(const struct view *view)
 {
-	return view->contract->final[FAILURE_BUSINESS] ? after_rejection(view) : tries_again;
+	return view->contract->final[REFUSAL_BUSINESS] ? after_rejection(view) : tries_again;
 }
 
 static const char *without_answer(const struct view *view)

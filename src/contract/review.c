@@ -701,8 +701,8 @@ static struct answer classified(const struct view *view)
 	const bool *final = view->contract->final;
 	return ANSWER(
 	    view, PASS, "failures: validation: %s, business: %s, server: %s%s%s",
-	    final[FAILURE_VALIDATION] ? "final" : "retry", final[FAILURE_BUSINESS] ? "final" : "retry",
-	    final[FAILURE_SERVER] ? "final" : "retry", upstream->given ? meanings[upstream->error] : "",
+	    final[REFUSAL_VALIDATION] ? "final" : "retry", final[REFUSAL_BUSINESS] ? "final" : "retry",
+	    final[REFUSAL_SERVER] ? "final" : "retry", upstream->given ? meanings[upstream->error] : "",
 	    !upstream->given                                ? ""
 	    : upstream->conflict == UPSTREAM_CONFLICT_RETRY ? ", 409: retry"
 	                                                    : ", 409: keep");
@@ -713,7 +713,7 @@ static struct answer transient(const struct view *view)
 	const struct contract_upstream *upstream = &view->contract->upstream;
 	if (upstream->given && upstream->error == UPSTREAM_ERROR_KEEP)
 		return service_means(view);
-	if (!view->contract->final[FAILURE_SERVER])
+	if (!view->contract->final[REFUSAL_SERVER])
 		return ANSWER(view, PASS,
 		              "no: failures.server: retry; busy and unreachable are never kept");
 	return ANSWER(view, ASK,

@@ -74,7 +74,7 @@ enum answer_meaning forward_meaning(const struct contract *contract, int status)
 	if (status < 400)
 		return MEANS_DONE;
 	if (status < 500)
-		return contract->final[FAILURE_BUSINESS] ? MEANS_REFUSED : MEANS_AGAIN;
+		return contract->final[REFUSAL_BUSINESS] ? MEANS_REFUSED : MEANS_AGAIN;
 	switch (upstream->error) {
 	case UPSTREAM_ERROR_KEEP: return MEANS_REFUSED;
 	case UPSTREAM_ERROR_RETRY: return MEANS_AGAIN;

@@ -162,9 +162,9 @@ static void tell_success(struct tells *tells, const struct contract *contract)
 static void tell_refusals(struct tells *tells, const struct contract *contract)
 {
 	static const struct {
-		enum failure_class class;
+		enum refusal_class class;
 		const char *status;
-	} classes[] = {{FAILURE_VALIDATION, "422"}, {FAILURE_BUSINESS, "4XX"}, {FAILURE_SERVER, "500"}};
+	} classes[] = {{REFUSAL_VALIDATION, "422"}, {REFUSAL_BUSINESS, "4XX"}, {REFUSAL_SERVER, "500"}};
 	for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
 		if (!contract || contract->final[classes[i].class])
 			tell_problem_as(tells, PROBLEM_REJECTED, classes[i].status);
@@ -267,7 +267,7 @@ static void tell_upstream(struct tells *tells, const struct contract *contract,
 		tell_problem(tells, PROBLEM_KEY_INVALID);
 	if (contract->field_count || contract->refuse_unknown_fields)
 		tell_problem_as(
-		    tells, contract->final[FAILURE_VALIDATION] ? PROBLEM_REJECTED : PROBLEM_FAILED, "422");
+		    tells, contract->final[REFUSAL_VALIDATION] ? PROBLEM_REJECTED : PROBLEM_FAILED, "422");
 	tell_decisions(tells, contract, settings);
 	tell_problem_as(tells, PROBLEM_FAILED, "502"); /* it can't be reached */
 	tell_problem(tells, PROBLEM_ANSWER_TOO_LARGE);
@@ -367,9 +367,9 @@ static void tell_rules(struct tells *tells, const struct contract *contract)
 {
 	for (const char *status = status_after(tells, "4"); status && *status == '4';
 	     status = status_after(tells, status)) {
-		if (!contract || contract->final[FAILURE_BUSINESS])
+		if (!contract || contract->final[REFUSAL_BUSINESS])
 			tell_problem_as(tells, PROBLEM_REJECTED, status);
-		if (!contract || !contract->final[FAILURE_BUSINESS])
+		if (!contract || !contract->final[REFUSAL_BUSINESS])
 			tell_problem_as(tells, PROBLEM_FAILED, status);
 	}
 }

@@ -39,7 +39,7 @@ static enum ibid_code plan_run(struct ibid_adopted *adopted, const struct comman
 		return code;
 	*err = (struct ibid_err){.code = IBID_OK}; /* that is an outcome, not an error */
 	struct outcome invalid = {.status = 422, .reason = "INVALID_PAYLOAD", .text = why};
-	submission_refuse(sub, &ret->row, FAILURE_VALIDATION, &invalid);
+	submission_refuse(sub, &ret->row, REFUSAL_VALIDATION, &invalid);
 	ret->row.finished_us = sub->now_us;
 	return IBID_OK;
 }
@@ -157,7 +157,7 @@ static enum ibid_code tell(struct ibid_adopted *adopted, const struct begun *beg
 	if (begun->verdict == VERDICT_RUN || begun->verdict == VERDICT_RUN_ANEW) {
 		struct command_row row = begun->row;
 		struct outcome invalid = {.status = row.status, .reason = row.reason, .text = row.text};
-		submission_refuse(sub, &row, FAILURE_VALIDATION, &invalid);
+		submission_refuse(sub, &row, REFUSAL_VALIDATION, &invalid);
 		result_of_row(sub->result, &row);
 	} else {
 		submission_tell(sub, begun->verdict, &begun->row, &adopted->fingerprint);
@@ -300,7 +300,7 @@ enum ibid_code ibid_adopted_link(struct ibid_adopted *adopted, int status, const
 }
 
 /* Events that were noted are forgotten: what is refused changes nothing. */
-static enum ibid_code refuse(struct ibid_adopted *adopted, enum failure_class class,
+static enum ibid_code refuse(struct ibid_adopted *adopted, enum refusal_class class,
                              const struct outcome *outcome, struct ibid_result **ret,
                              struct ibid_err *err)
 {
@@ -308,13 +308,13 @@ static enum ibid_code refuse(struct ibid_adopted *adopted, enum failure_class cl
 	struct outcome kept = *outcome;
 	submission_refuse(&adopted->sub, &row, class, outcome);
 	kept.text = row.text;
-	if (class == FAILURE_SERVER)
+	if (class == REFUSAL_SERVER)
 		submission_log(&adopted->sub, IBID_LOG_ERROR, "command.failed", row.text);
 	struct finishing ending = {
 	    .row = &row,
 	    .previous = &adopted->row,
 	    .outcome = &kept,
-	    .by_failure = class == FAILURE_SERVER,
+	    .by_failure = class == REFUSAL_SERVER,
 	};
 	return finish(adopted, &ending, ret, err);
 }
@@ -328,7 +328,7 @@ enum ibid_code ibid_adopted_reject(struct ibid_adopted *adopted, const char *rea
 	enum ibid_code code = check_open(adopted, err);
 	if (!code && work_check_rejection(&adopted->sub.arena, &outcome) != IBID_REJECTED)
 		code = err_set(err, IBID_INVALID, "%s", outcome.text);
-	return code ? code : refuse(adopted, FAILURE_BUSINESS, &outcome, ret, err);
+	return code ? code : refuse(adopted, REFUSAL_BUSINESS, &outcome, ret, err);
 }
 
 enum ibid_code ibid_adopted_fail(struct ibid_adopted *adopted, const char *text,
@@ -338,5 +338,5 @@ enum ibid_code ibid_adopted_fail(struct ibid_adopted *adopted, const char *text,
 	struct outcome outcome = {.text = work_text_or(text, "the caller gave no reason")};
 	err = err_or(err, &spare);
 	enum ibid_code code = check_open(adopted, err);
-	return code ? code : refuse(adopted, FAILURE_SERVER, &outcome, ret, err);
+	return code ? code : refuse(adopted, REFUSAL_SERVER, &outcome, ret, err);
 }

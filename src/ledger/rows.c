@@ -90,10 +90,10 @@ struct audit_row submission_complete(const struct submission *sub, struct comman
 	return audit_of(sub, row, outcome);
 }
 
-void submission_refuse(struct submission *sub, struct command_row *row, enum failure_class class,
+void submission_refuse(struct submission *sub, struct command_row *row, enum refusal_class class,
                        const struct outcome *outcome)
 {
-	bool server = class == FAILURE_SERVER;
+	bool server = class == REFUSAL_SERVER;
 	row->state = sub->contract->final[class] ? COMMAND_REJECTED : COMMAND_FAILED;
 	row->status = server ? 500 : outcome->status;
 	row->reason = server ? "HANDLER_FAILED" : outcome->reason;

@@ -60,7 +60,7 @@ struct submission {
 
 	/* What the previous attempt ended in and this one has to record; IBID_OK: nothing. */
 	enum ibid_code pending;
-	enum failure_class pending_class;
+	enum refusal_class pending_class;
 	struct outcome outcome; /* in `arena` */
 
 	/* Of a command that is staged. */
@@ -179,7 +179,7 @@ struct audit_row submission_complete(const struct submission *sub, struct comman
                                      const struct outcome *outcome, bool linked);
 
 /* Make it the row of a refusal, as the contract says of the class. */
-void submission_refuse(struct submission *sub, struct command_row *row, enum failure_class class,
+void submission_refuse(struct submission *sub, struct command_row *row, enum refusal_class class,
                        const struct outcome *outcome);
 
 /* Make it the row of what `sub->end` says. */

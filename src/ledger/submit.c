@@ -114,7 +114,7 @@ static const char *kept(struct submission *sub, const char *text)
 }
 
 /* Remember what an attempt ended in, beyond its transaction. */
-static void postpone(struct submission *sub, enum ibid_code code, enum failure_class class,
+static void postpone(struct submission *sub, enum ibid_code code, enum refusal_class class,
                      const struct outcome *outcome)
 {
 	sub->pending = code;
@@ -177,9 +177,9 @@ static enum ibid_code resolve(struct submission *sub, const struct command_row *
 }
 
 /* Which class of failure a code belongs to, where a transaction ended in it. */
-static enum failure_class class_of(enum ibid_code code)
+static enum refusal_class class_of(enum ibid_code code)
 {
-	return code == IBID_FAILED || code == IBID_MISUSE ? FAILURE_SERVER : FAILURE_BUSINESS;
+	return code == IBID_FAILED || code == IBID_MISUSE ? REFUSAL_SERVER : REFUSAL_BUSINESS;
 }
 
 /* What was done outside is done: only its worker, or recovery, may say that it was not, or reject
@@ -240,12 +240,12 @@ static enum ibid_code open_exception(struct submission *sub, struct tx *tx, enum
 
 /* Write the row of a rejection or failure; of what is unknown, with its exception. */
 static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
-                                     const struct command_row *previous, enum failure_class class,
+                                     const struct command_row *previous, enum refusal_class class,
                                      const struct outcome *outcome, enum step *ret,
                                      struct ibid_err *err)
 {
 	struct command_row row = submission_row(sub, previous);
-	bool server = class == FAILURE_SERVER;
+	bool server = class == REFUSAL_SERVER;
 	if (server && sub->errand == ERRAND_FINISH && !sub->end.given && sub->pending != IBID_MISUSE)
 		return finish_failed(sub, outcome, err);
 	submission_refuse(sub, &row, class, outcome);
@@ -352,14 +352,14 @@ static enum ibid_code record_duplicate(struct submission *sub, struct tx **tx,
 		if (!work->outcome.found)
 			continue;
 		if (work_check_answer(work->arena, &work->outcome))
-			return record_refusal(sub, tx, previous, FAILURE_SERVER, &work->outcome, ret, err);
+			return record_refusal(sub, tx, previous, REFUSAL_SERVER, &work->outcome, ret, err);
 		if (unique->on_duplicate == UNIQUE_LINK)
 			return record_success(sub, tx, previous, NULL, &work->outcome, true, ret, err);
 		work->outcome.status = 409;
 		work->outcome.reason = "DUPLICATE";
 		work->outcome.text = arena_printf(
 		    &sub->attempt, "the same business fact exists already (%s)", unique->name);
-		return record_refusal(sub, tx, previous, FAILURE_BUSINESS, &work->outcome, ret, err);
+		return record_refusal(sub, tx, previous, REFUSAL_BUSINESS, &work->outcome, ret, err);
 	}
 	if (declared && ++sub->misses < MISSES_MAX) {
 		/* It was there when the handler hit it and is gone now: run the handler again. */
@@ -374,7 +374,7 @@ static enum ibid_code record_duplicate(struct submission *sub, struct tx **tx,
 		    "unique index %s is violated again and again, and its `find` script returns no "
 		    "row: it must find what the index protects",
 		    sub->outcome.unique);
-		return record_refusal(sub, tx, previous, FAILURE_SERVER, &work->outcome, ret, err);
+		return record_refusal(sub, tx, previous, REFUSAL_SERVER, &work->outcome, ret, err);
 	}
 	outcome_fail(&sub->attempt, &work->outcome,
 	             "unique index %s was violated and the contract does not name it under `unique`%s",
@@ -382,7 +382,7 @@ static enum ibid_code record_duplicate(struct submission *sub, struct tx **tx,
 	             strncmp(sub->outcome.unique, "sqlite_autoindex_", 17) == 0
 	                 ? "; SQLite forgets a table constraint's name: use `create unique index`"
 	                 : "");
-	return record_refusal(sub, tx, previous, FAILURE_SERVER, &work->outcome, ret, err);
+	return record_refusal(sub, tx, previous, REFUSAL_SERVER, &work->outcome, ret, err);
 }
 
 /* ---- One attempt ---------------------------------------------------------------------------- */
@@ -433,7 +433,7 @@ static enum ibid_code perform(struct submission *sub, struct tx **tx,
 		code = fields_check(&sub->attempt, sub->contract, sub->payload, &work.params, &why, err);
 	if (code == IBID_REJECTED) {
 		struct outcome invalid = {.status = 422, .reason = "INVALID_PAYLOAD", .text = why};
-		return record_refusal(sub, tx, previous, FAILURE_VALIDATION, &invalid, ret, err);
+		return record_refusal(sub, tx, previous, REFUSAL_VALIDATION, &invalid, ret, err);
 	}
 	if (code)
 		return code;
@@ -961,7 +961,7 @@ enum ibid_code submission_end(struct submission *sub, const struct ending *endin
 {
 	struct outcome outcome = {.text = ending->text};
 	sub->errand = ERRAND_FINISH;
-	postpone(sub, IBID_FAILED, FAILURE_SERVER, &outcome);
+	postpone(sub, IBID_FAILED, REFUSAL_SERVER, &outcome);
 	sub->end.given = true;
 	sub->end.state = ending->state;
 	sub->end.reason = kept(sub, ending->reason);

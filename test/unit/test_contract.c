@@ -108,8 +108,8 @@ static void a_complete_contract_is_read_as_it_is_written(void **state)
 	assert_int_equal(contract->same.unordered.count, 0);
 	assert_string_equal(contract->duplicates.by_source[2], "skip");
 	assert_string_equal(contract->duplicates.by_source[4], "show");
-	assert_true(contract->final[FAILURE_VALIDATION]);
-	assert_false(contract->final[FAILURE_SERVER]);
+	assert_true(contract->final[REFUSAL_VALIDATION]);
+	assert_false(contract->final[REFUSAL_SERVER]);
 	assert_int_equal(contract->answer, ANSWER_FULL);
 	assert_int_equal(contract->unique_count, 1);
 	assert_int_equal(contract->uniques[0].on_duplicate, UNIQUE_LINK);
