@@ -383,7 +383,10 @@ enum ibid_code pg_script_failed(struct pg_conn *conn, struct arena *arena,
 
 /* claim.c */
 int64_t pg_lock_key(const struct identity *identity);
-/* Names joined by commas, as emit reads them. NULL without memory. */
+/* What emit is told of the event types that a command declares: "A:1,B", an A by version 1 of its
+ * contract and a B without one. NULL without memory. */
+const char *pg_emits(struct arena *arena, const struct work_context *context);
+/* Names joined by commas. NULL without memory. */
 const char *pg_join(struct arena *arena, const char *const *names, size_t count);
 enum ibid_code pg_claim(struct store *store, struct arena *arena, const struct identity *identity,
                         const struct work_context *context, struct claim *ret,
