@@ -65,7 +65,7 @@
 	X(LEASE_RENEW, lease_renew, 4)                                                                 \
 	X(ANSWER_DELETE, answer_delete, 2)                                                             \
 	X(ANSWER_INSERT, answer_insert, 4)                                                             \
-	X(EVENT_APPEND, event_append, 14)                                                              \
+	X(EVENT_APPEND, event_append, 17)                                                              \
 	X(EVENT_LIST, event_list, 2)                                                                   \
 	X(EVENT_LIST_COMMAND, event_list_command, 4)                                                   \
 	X(AUDIT_INSERT, audit_insert, 16)                                                              \

@@ -566,8 +566,7 @@ create function ibid.emit_for_caller(aggregate_type text, aggregate_id text, eve
 returns uuid language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
 	open ibid.open_command;
-	terms ibid.event_terms;
-	by_key text;
+	place record;
 begin
 	if of_command is null and coalesce(nullif(current_setting('ibid.open', true), ''), '0')::int > 1 then
 		raise exception 'emit: more than one command is open; say which with command_id'
@@ -584,14 +583,12 @@ begin
 			given_key) then
 		perform ibid.refuse_event(open.ordinal, aggregate_type, aggregate_id, event_type, body, version, given_key);
 	end if;
-	terms := ibid.event_terms_of(event_type, null); -- the newest that is kept
-	if terms.version is not null then
-		by_key := ibid.check_event(terms, open.tenant, aggregate_type, aggregate_id, event_type, body);
-	end if;
+	-- by the newest contract that is kept
+	place := ibid.place_event(null, open.tenant, aggregate_type, aggregate_id, event_type, body);
 	return ibid.append_event(open.tenant, open.command_id, open.ordinal, aggregate_type, aggregate_id,
 		event_type, body, nullif(version, 0), given_key, open.correlation_id, open.causation_id,
-		clock_timestamp(), ibid.traceparent_in(open.trace), ibid.tracestate_in(open.trace), terms.topic, by_key,
-		terms.headers);
+		clock_timestamp(), ibid.traceparent_in(open.trace), ibid.tracestate_in(open.trace), place.topic,
+		place.partition_key, place.headers);
 end $$;
 comment on function ibid.emit_for_caller(text, text, text, text, bigint, text, uuid) is
 	'emit, for a command that the caller began in its own transaction';
@@ -636,8 +633,7 @@ declare
 	ordinal int := nullif(current_setting('ibid.ordinal', true), '')::int + 1;
 	trace text := current_setting('ibid.trace', true);
 	declared int;
-	terms ibid.event_terms;
-	by_key text;
+	place record;
 	noted text;
 begin
 	if ordinal is null then
@@ -647,16 +643,15 @@ begin
 	if not ibid.is_event(ordinal, declared is not null, aggregate_type, aggregate_id, payload, version, key) then
 		perform ibid.refuse_event(ordinal, aggregate_type, aggregate_id, type, payload, version, key);
 	end if;
-	if declared > 0 then -- the version that the process which runs the command has loaded, and kept
-		terms := ibid.event_terms_of(type, declared);
-		by_key := ibid.check_event(terms, current_setting('ibid.tenant'), aggregate_type, aggregate_id, type, payload);
-	end if;
+	-- by the contract that the process which runs the command has loaded
+	place := ibid.place_event(declared, current_setting('ibid.tenant'), aggregate_type, aggregate_id, type, payload);
 	noted := set_config('ibid.ordinal', ordinal::text, true); -- an assignment, because PERFORM is a query
 	return ibid.append_event(current_setting('ibid.tenant'), current_setting('ibid.command_id')::uuid,
 		ordinal, aggregate_type, aggregate_id, type, payload, nullif(version, 0), key,
 		nullif(current_setting('ibid.correlation_id'), ''),
 		nullif(current_setting('ibid.causation_id'), ''), current_setting('ibid.now')::timestamptz,
-		ibid.traceparent_in(trace), ibid.tracestate_in(trace), terms.topic, by_key, terms.headers);
+		ibid.traceparent_in(trace), ibid.tracestate_in(trace), place.topic, place.partition_key,
+		place.headers);
 end $$;
 
 -- One more parameter, for transactions that began several commands; calls without it stay as they are.

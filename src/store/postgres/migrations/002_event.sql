@@ -43,24 +43,6 @@ comment on function ibid.kept_event_terms(text) is 'event_terms_in, for a contra
 alter table ibid.contract add column event_terms ibid.event_terms
 	generated always as (case when kind = 'event' then ibid.kept_event_terms(text) end) stored;
 
--- One look, by the primary key.
-create function ibid.event_terms_of(of_type text, of_version int) returns ibid.event_terms
-language plpgsql stable as $$
-declare
-	terms ibid.event_terms := (select coalesce(c.event_terms, ibid.event_terms_in(c.text::json))
-		from ibid.contract as c
-		where c.kind = 'event' and c.name = of_type and (of_version is null or c.version = of_version)
-		order by c.version desc limit 1);
-begin
-	if terms.version is null and of_version is not null then
-		raise exception 'event % version %: its contract is not kept', of_type, of_version using errcode = 'IB013',
-			hint = 'install it with ibid contract apply DIR';
-	end if;
-	return terms;
-end $$;
-comment on function ibid.event_terms_of(text, int) is
-	'what emit needs of the contract of an event; version null: the newest, or nulls where there is none';
-
 -- What a claim tells of the types that its command declares: A:1,B for an A under version 1 of its contract and
 -- a B that has none. Null: it is not declared; 0: it has no contract. In SQL, so that the planner puts it into
 -- the expressions that call it.
@@ -137,6 +119,31 @@ begin
 end $$;
 comment on function ibid.check_event(ibid.event_terms, text, text, text, text, text) is
 	'holds an event to its contract, and gives its partition key';
+
+-- One look, by the primary key. Of a process that runs a command, its contracts are kept before it runs any.
+create function ibid.place_event(of_version int, of_tenant text, aggregate_type text, aggregate_id text,
+	event_type text, body text, out topic text, out partition_key text, out headers text)
+language plpgsql stable as $$
+declare
+	terms ibid.event_terms;
+begin
+	if of_version = 0 then
+		return;
+	end if;
+	terms := (select coalesce(c.event_terms, ibid.event_terms_in(c.text::json)) from ibid.contract as c
+		where c.kind = 'event' and c.name = event_type and (of_version is null or c.version = of_version)
+		order by c.version desc limit 1);
+	if terms.version is not null then
+		partition_key := ibid.check_event(terms, of_tenant, aggregate_type, aggregate_id, event_type, body);
+		topic := terms.topic;
+		headers := terms.headers;
+	elsif of_version is not null then
+		raise exception 'event % version %: its contract is not kept', event_type, of_version
+			using errcode = 'IB013', hint = 'install it with ibid contract apply DIR';
+	end if;
+end $$;
+comment on function ibid.place_event(int, text, text, text, text, text) is
+	'holds an event to a version of its contract (null: the newest, if there is any; 0: none), and says where it goes';
 
 -- ---- Appending ----------------------------------------------------------------------------------
 
