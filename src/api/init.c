@@ -74,7 +74,7 @@ enum ibid_code api_init(const struct ibid_options *given, const struct api_seams
 		code = apply_schema_file(store, contracts, store_options.env, &report, err);
 	if (!code) {
 		struct ledger *ledger = NULL;
-		report.contracts = contracts_count(contracts);
+		report.contracts = contracts_count(contracts) + contracts_event_count(contracts);
 		/* Opening reads every script: what is wrong with one shows now, not at the first command.
 		 */
 		code = ledger_open(store, contracts, store_options.env, store_options.log, options.busy_ms,

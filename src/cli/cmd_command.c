@@ -112,6 +112,9 @@ static void event_json(struct str *out, struct arena *arena, const struct event_
 	obj_text(out, "key", event->key);
 	obj_int(out, "ordinal", event->ordinal);
 	obj_raw(out, "payload", event->payload);
+	obj_text(out, "topic", event->topic);
+	obj_text(out, "partition_key", event->partition_key);
+	obj_raw(out, "headers", event->headers);
 	obj_text(out, "correlation_id", event->correlation_id);
 	obj_text(out, "causation_id", event->causation_id);
 	obj_text(out, "traceparent", event->traceparent);
@@ -282,6 +285,8 @@ static void print_events(struct arena *arena, const struct dossier *dossier)
 		field_print("  aggregate", arena_printf(arena, "%s %s, version %lld", event->aggregate_type,
 		                                        event->aggregate_id, (long long)event->version));
 		field_print("  payload", event->payload);
+		field_print("  topic", event->topic);
+		field_print("  partition key", event->partition_key);
 		field_print("  id", id_text(arena, event->id));
 		field_print("  key", event->key);
 		field_print("  correlation", event->correlation_id);

@@ -107,7 +107,7 @@ int cmd_contract_check(const struct args *args)
 	if (!dir_of(args))
 		return usage_no_dir(args);
 	enum ibid_code code = contracts_load(dir_of(args), &contracts, &err);
-	size_t count = contracts ? contracts_count(contracts) : 0;
+	size_t count = contracts ? contracts_count(contracts) + contracts_event_count(contracts) : 0;
 	size_t bad = code ? 0 : bad_scripts(args, contracts);
 	if (code == IBID_CONTRACT)
 		exit = print_problems(args, contracts);
@@ -257,24 +257,29 @@ int cmd_contract_review(const struct args *args)
 
 /* ---- apply ---------------------------------------------------------------------------------- */
 
+static bool print_kept_one(const struct args *args, const struct contract *contract)
+{
+	if (!args_has(args, OPT_JSON)) {
+		out_textf("%s version %d kept\n", contract->name, contract->version);
+		return true;
+	}
+	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
+	obj_begin(&out, NULL, '{');
+	obj_text(&out, contract_kind_name(contract->kind), contract->name);
+	obj_int(&out, "version", contract->version);
+	obj_end(&out, '}');
+	bool ok = out_line(&out);
+	str_release(&out);
+	return ok;
+}
+
 static bool print_kept(const struct args *args, const struct contracts *contracts)
 {
 	bool ok = true;
-	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
-	for (size_t i = 0; ok && i < contracts_count(contracts); i++) {
-		const struct contract *contract = contracts_at(contracts, i);
-		if (!args_has(args, OPT_JSON)) {
-			out_textf("%s version %d kept\n", contract->name, contract->version);
-			continue;
-		}
-		str_clear(&out);
-		obj_begin(&out, NULL, '{');
-		obj_text(&out, "command", contract->name);
-		obj_int(&out, "version", contract->version);
-		obj_end(&out, '}');
-		ok = out_line(&out);
-	}
-	str_release(&out);
+	for (size_t i = 0; ok && i < contracts_count(contracts); i++)
+		ok = print_kept_one(args, contracts_at(contracts, i));
+	for (size_t i = 0; ok && i < contracts_event_count(contracts); i++)
+		ok = print_kept_one(args, contracts_event_at(contracts, i));
 	return ok;
 }
 

@@ -61,8 +61,8 @@ static enum ibid_code check_kept(struct report *report, struct arena *arena, str
                                  const struct contract *contract, struct ibid_err *err)
 {
 	struct contract_row row;
-	enum ibid_code code = store->ops->get_contract(store, arena, "command", contract->name,
-	                                               contract->version, &row, err);
+	enum ibid_code code = store->ops->get_contract(store, arena, contract_kind_name(contract->kind),
+	                                               contract->name, contract->version, &row, err);
 	const char *what = arena_printf(arena, "contract %s version %d", contract->name,
 	                                contract->version);
 	if (!what)
@@ -95,6 +95,8 @@ static enum ibid_code check_contracts(struct report *report, struct arena *arena
 	} else {
 		for (size_t i = 0; store && !code && i < contracts_count(contracts); i++)
 			code = check_kept(report, arena, store, contracts_at(contracts, i), err);
+		for (size_t i = 0; store && !code && i < contracts_event_count(contracts); i++)
+			code = check_kept(report, arena, store, contracts_event_at(contracts, i), err);
 	}
 	contracts_free(contracts);
 	return code;

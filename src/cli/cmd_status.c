@@ -24,6 +24,21 @@ struct status {
 
 /* ---- Looking -------------------------------------------------------------------------------- */
 
+static enum ibid_code compare_one(struct store *store, struct arena *arena,
+                                  const struct contract *contract, struct agreement *ret,
+                                  struct ibid_err *err)
+{
+	struct contract_row row;
+	enum ibid_code code = store->ops->get_contract(store, arena, contract_kind_name(contract->kind),
+	                                               contract->name, contract->version, &row, err);
+	ret->count++;
+	if (code == IBID_NOT_FOUND)
+		ret->missing++;
+	else if (!code)
+		ret->changed += memcmp(&row.digest, &contract->digest, sizeof row.digest) != 0;
+	return code == IBID_NOT_FOUND ? IBID_OK : code;
+}
+
 static enum ibid_code compare(struct store *store, struct arena *arena, const char *dir,
                               struct agreement *ret, struct ibid_err *err)
 {
@@ -31,19 +46,10 @@ static enum ibid_code compare(struct store *store, struct arena *arena, const ch
 	enum ibid_code code = load_contracts(dir, &contracts, err);
 	if (code)
 		return code;
-	ret->count = contracts_count(contracts);
-	for (size_t i = 0; !code && i < ret->count; i++) {
-		const struct contract *contract = contracts_at(contracts, i);
-		struct contract_row row;
-		code = store->ops->get_contract(store, arena, "command", contract->name, contract->version,
-		                                &row, err);
-		if (code == IBID_NOT_FOUND)
-			ret->missing++;
-		else if (!code)
-			ret->changed += memcmp(&row.digest, &contract->digest, sizeof row.digest) != 0;
-		if (code == IBID_NOT_FOUND)
-			code = IBID_OK;
-	}
+	for (size_t i = 0; !code && i < contracts_count(contracts); i++)
+		code = compare_one(store, arena, contracts_at(contracts, i), ret, err);
+	for (size_t i = 0; !code && i < contracts_event_count(contracts); i++)
+		code = compare_one(store, arena, contracts_event_at(contracts, i), ret, err);
 	contracts_free(contracts);
 	return code;
 }

@@ -39,6 +39,11 @@ void command_check_location(struct reading *reading, const struct contract *cont
 void command_check_upstream(struct reading *reading, const struct contract *contract,
                             const struct node *root);
 
+/* An event: where its members go, and what follows from them. event.c. */
+extern const struct form event_form;
+void *event_begin(struct reading *reading, struct contract *contract); /* NULL: no memory */
+void event_finish(struct reading *reading, struct contract *contract);
+
 /* The forms below `fields`, `unique`, `guard`, `staged`, `upstream` and `upstream.inquiry`, for the
  * reference. */
 extern const struct form field_form, unique_form, guard_form, staged_form, upstream_form,

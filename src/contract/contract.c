@@ -170,11 +170,18 @@ static const struct form command_form = {"command", "a command", command_members
 
 static const struct {
 	const struct form *form;
-	enum contract_kind kind;
+	void *(*begin)(struct reading *, struct contract *); /* where members go; NULL: the contract */
 	void (*check_rules)(struct reading *, const struct contract *, const struct node *);
+	void (*finish)(struct reading *, struct contract *);
 } kinds[] = {
-    {&command_form, CONTRACT_COMMAND, command_check_rules},
+    [CONTRACT_COMMAND] = {.form = &command_form, .check_rules = command_check_rules},
+    [CONTRACT_EVENT] = {.form = &event_form, .begin = event_begin, .finish = event_finish},
 };
+
+const char *contract_kind_name(enum contract_kind kind)
+{
+	return kinds[kind].form->kind;
+}
 
 static void list_kinds(struct str *out)
 {
@@ -230,12 +237,16 @@ struct contract *contract_build(struct reading *reading, const struct node *root
 	if (kind < 0 || !contract)
 		return NULL;
 	*contract = (struct contract){
-	    .kind = kinds[kind].kind, .file = "", .route = "", .payload = CLASS_OMIT};
+	    .kind = (enum contract_kind)kind, .file = "", .route = "", .payload = CLASS_OMIT};
 	root = form_merge(reading->arena, kinds[kind].form, root, defaults, &contract->inherited);
-	if (!root)
+	void *members = kinds[kind].begin ? kinds[kind].begin(reading, contract) : contract;
+	if (!root || !members)
 		return NULL;
-	form_read(reading, kinds[kind].form, "", root, contract);
-	kinds[kind].check_rules(reading, contract, root);
+	form_read(reading, kinds[kind].form, "", root, members);
+	if (kinds[kind].check_rules)
+		kinds[kind].check_rules(reading, contract, root);
+	if (kinds[kind].finish)
+		kinds[kind].finish(reading, contract);
 	if (reading->problems->found != before || !seal(contract, reading->arena, root))
 		return NULL;
 	return contract;
@@ -243,7 +254,10 @@ struct contract *contract_build(struct reading *reading, const struct node *root
 
 void contract_check_defaults(struct problems *problems, const struct node *defaults)
 {
-	form_check_defaults(problems, &command_form, defaults);
+	const struct form *forms[COUNT(kinds)];
+	for (size_t i = 0; i < COUNT(kinds); i++)
+		forms[i] = kinds[i].form;
+	form_check_defaults(problems, forms, COUNT(kinds), defaults);
 }
 
 enum ibid_code contract_from_text(struct arena *arena, const char *text, struct contract **ret,
@@ -310,6 +324,8 @@ void contract_reference(struct str *out)
 {
 	str_adds(out, "### A command\n\n");
 	form_reference(out, &command_form);
+	str_adds(out, "\n### An event\n\n");
+	form_reference(out, &event_form);
 	str_adds(out, "\n### A field, below `fields`\n\n");
 	form_reference(out, &field_form);
 	str_adds(out, "\n### A unique index, below `unique`\n\n");

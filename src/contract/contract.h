@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum contract_kind { CONTRACT_COMMAND };
+enum contract_kind { CONTRACT_COMMAND, CONTRACT_EVENT };
 
 enum contract_strategy {
 	STRATEGY_NATURAL,
@@ -159,6 +159,9 @@ struct contract_guard {
 	enum { STALE_LINK, STALE_REJECT } stale; /* one that is older than what is there */
 };
 
+struct event_contract; /* event.h */
+
+/* One of a kind. Between `owner` and `event` stands what a command answers. */
 struct contract {
 	enum contract_kind kind;
 	const char *name;
@@ -189,6 +192,8 @@ struct contract {
 	struct contract_staged staged;
 	struct contract_upstream upstream;
 
+	struct event_contract *event; /* CONTRACT_EVENT; else NULL */
+
 	struct texts inherited; /* member paths answered by defaults.yaml: "key.retain" */
 	const char *text;       /* canonical JSON of all answers */
 	struct sha256 digest;   /* of text */
@@ -217,10 +222,18 @@ void contracts_free(struct contracts *contracts); /* takes NULL */
 size_t contracts_problem_count(const struct contracts *contracts);
 const struct contract_problem *contracts_problem(const struct contracts *contracts, size_t index);
 
-size_t contracts_count(const struct contracts *contracts); /* sorted by name */
+/* The commands, sorted by name. */
+size_t contracts_count(const struct contracts *contracts);
 const struct contract *contracts_at(const struct contracts *contracts, size_t index);
 const struct contract *contracts_find(const struct contracts *contracts, const char *name);
 const char *contracts_dir(const struct contracts *contracts);
+
+/* The events, sorted by type. */
+size_t contracts_event_count(const struct contracts *contracts);
+const struct contract *contracts_event_at(const struct contracts *contracts, size_t index);
+
+/* "command", "event": as the stores keep it. */
+const char *contract_kind_name(enum contract_kind kind);
 
 /* Read back a text that the store keeps. Everything lives in `arena`. */
 IBID_CHECK enum ibid_code contract_from_text(struct arena *arena, const char *text,

@@ -214,35 +214,59 @@ static void refuse_unknown(struct problems *problems, const struct form *form, c
 	}
 }
 
+static void check_known(struct problems *problems, const struct form *form, const char *prefix,
+                        const char *path, const struct node *map, bool defaults);
+
 /* The same walk checks contracts and defaults.yaml, which must leave some answers to contracts. */
+static void check_member(struct problems *problems, const struct form *form, const char *prefix,
+                         const char *path, const struct node *node, bool defaults)
+{
+	char full[PATH_BYTES_MAX];
+	path_join(full, path, node->name);
+	const struct member *row = strchr(node->name, '.') ? NULL : form_row(form, full);
+	if (row && defaults && (row->flags & MEMBER_OWN))
+		PROBLEM_AT(problems, node, "%s can't be answered for all contracts: each has its own",
+		           full);
+	if (row)
+		return;
+	if (strchr(node->name, '.') || !form_branch(form, full))
+		refuse_unknown(problems, form, prefix, path, node);
+	else if (node->type != NODE_MAP && !node_blank(node))
+		PROBLEM_AT(problems, node, "%s%s must be a mapping", prefix, full);
+	else
+		check_known(problems, form, prefix, full, node, defaults);
+}
+
 static void check_known(struct problems *problems, const struct form *form, const char *prefix,
                         const char *path, const struct node *map, bool defaults)
 {
-	for (const struct node *node = map->child; node; node = node->next) {
-		char full[PATH_BYTES_MAX];
-		path_join(full, path, node->name);
-		const struct member *row = strchr(node->name, '.') ? NULL : form_row(form, full);
-		if (row && defaults && (row->flags & MEMBER_OWN))
-			PROBLEM_AT(problems, node, "%s can't be answered for all contracts: each has its own",
-			           full);
-		if (row)
-			continue;
-		if (strchr(node->name, '.') || !form_branch(form, full))
-			refuse_unknown(problems, form, prefix, path, node);
-		else if (node->type != NODE_MAP && !node_blank(node))
-			PROBLEM_AT(problems, node, "%s%s must be a mapping", prefix, full);
-		else
-			check_known(problems, form, prefix, full, node, defaults);
-	}
+	for (const struct node *node = map->child; node; node = node->next)
+		check_member(problems, form, prefix, path, node, defaults);
 }
 
-void form_check_defaults(struct problems *problems, const struct form *form,
+/* An answer for the kinds that know it; the first form has the word where none does. */
+static void check_default(struct problems *problems, const struct form *const *forms, size_t count,
+                          const struct node *node)
+{
+	bool known = false;
+	for (size_t i = 0; i < count; i++) {
+		if (!form_row(forms[i], node->name) && !form_branch(forms[i], node->name))
+			continue;
+		check_member(problems, forms[i], "", "", node, true);
+		known = true;
+	}
+	if (!known)
+		check_member(problems, forms[0], "", "", node, true);
+}
+
+void form_check_defaults(struct problems *problems, const struct form *const *forms, size_t count,
                          const struct node *defaults)
 {
 	if (defaults->type != NODE_MAP)
 		PROBLEM_AT(problems, defaults, "defaults must be a mapping of members to answers");
-	else
-		check_known(problems, form, "", "", defaults, true);
+	for (const struct node *node = defaults->type == NODE_MAP ? defaults->child : NULL; node;
+	     node = node->next)
+		check_default(problems, forms, count, node);
 }
 
 /* ---- Reading -------------------------------------------------------------------------------- */

@@ -92,8 +92,8 @@ struct form {
 void form_read(struct reading *reading, const struct form *form, const char *prefix,
                const struct node *map, void *base);
 
-/* Refuse what defaults.yaml may not answer, or what no form knows. */
-void form_check_defaults(struct problems *problems, const struct form *form,
+/* Refuse what defaults.yaml may not answer, or what none of the forms knows. */
+void form_check_defaults(struct problems *problems, const struct form *const *forms, size_t count,
                          const struct node *defaults);
 
 /* `map` with the answers it lacks taken from `defaults` (may be NULL); their paths in `*ret`.
@@ -146,6 +146,10 @@ extern const char LOWER[], LETTERS_[], LETTERS_DIGITS_[];
 
 /* A JSON Pointer to a member: not the root; `*` only where `star`. Else a problem. */
 bool pointer_check(struct reading *reading, const char *path, const struct node *node, bool star);
+
+/* A letter, then at most EVENT_CHARS_MAX - 1 letters, digits, `.`, `_` and `-`. */
+enum { EVENT_CHARS_MAX = 127 };
+bool event_type_ok(const char *type);
 
 /* "duplicates.completed": asked as a whole sentence, with what it may hold. */
 const char *member_question(struct arena *arena, const struct member *member);

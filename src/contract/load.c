@@ -4,6 +4,7 @@
  * Every *.yaml file that is not hidden is a contract, except defaults.yaml. All files are read
  * before anything is refused, so that one run shows everything there is to do. */
 #include "contract/build.h"
+#include "contract/event.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -25,8 +26,18 @@ struct contracts {
 	const char *dir;
 	int dir_fd;
 	struct problems problems;
-	struct contract **items; /* sorted by name */
-	size_t count;
+	struct contract_list {
+		struct contract **items; /* sorted by name */
+		size_t count;
+	} commands, events;
+	struct emits_ref *emits, **emits_end; /* what commands emit, and where they say so */
+	bool event_refused; /* a file of an event had problems: its type may be missing */
+};
+
+struct emits_ref {
+	const struct contract *contract;
+	const struct node *node;
+	struct emits_ref *next;
 };
 
 /* ---- Files ---------------------------------------------------------------------------------- */
@@ -178,11 +189,11 @@ static void check_script(struct contracts *contracts, const struct script_ref *s
 }
 
 /* One directory holds one version of each contract, and a route leads to one of them. */
-static bool check_twins(struct contracts *contracts, const struct contract *contract,
-                        const struct node *root)
+static bool check_twins(struct contracts *contracts, const struct contract_list *list,
+                        const struct contract *contract, const struct node *root)
 {
-	for (size_t i = 0; i < contracts->count; i++) {
-		const struct contract *other = contracts->items[i];
+	for (size_t i = 0; i < list->count; i++) {
+		const struct contract *other = list->items[i];
 		if (strcmp(other->name, contract->name) == 0) {
 			PROBLEM_AT(&contracts->problems, root->child, "%s is declared twice, first in %s/%s",
 			           contract->name, contracts->dir, other->file);
@@ -198,21 +209,55 @@ static bool check_twins(struct contracts *contracts, const struct contract *cont
 	return true;
 }
 
+/* An answer that defaults.yaml gave has its place in the contract as a whole. */
+static void note_emits(struct contracts *contracts, const struct contract *contract,
+                       const struct node *node, const struct node *root)
+{
+	struct emits_ref *ref = arena_alloc(&contracts->arena, sizeof *ref);
+	if (!ref)
+		return;
+	*ref = (struct emits_ref){contract, node ? node : root, NULL};
+	*contracts->emits_end = ref;
+	contracts->emits_end = &ref->next;
+}
+
+/* Where a type has no contract, none of the directory has one: then events go nowhere. */
+static void check_emits(struct contracts *contracts)
+{
+	if (!contracts->events.count || contracts->event_refused)
+		return;
+	for (const struct emits_ref *ref = contracts->emits; ref; ref = ref->next) {
+		const struct texts *emits = &ref->contract->emits;
+		for (size_t i = 0; i < emits->count; i++)
+			if (!contracts_event(contracts, emits->items[i]))
+				PROBLEM_AT(&contracts->problems, ref->node,
+				           "emits names %s, which has no contract in %s, as other events have: add "
+				           "one that begins with `event: %s`",
+				           emits->items[i], contracts->dir, emits->items[i]);
+	}
+}
+
 static void load_contract(struct contracts *contracts, const char *name,
                           const struct node *defaults)
 {
 	struct reading reading = {.arena = &contracts->arena, .problems = &contracts->problems};
 	struct node *root = tree_of(contracts, name);
-	if (!root)
-		return;
-	struct contract *contract = contract_build(&reading, root, defaults, false);
+	struct contract *contract = root ? contract_build(&reading, root, defaults, false) : NULL;
 	size_t before = contracts->problems.found;
 	for (const struct script_ref *script = reading.scripts; script; script = script->next)
 		check_script(contracts, script);
-	if (!contract || contracts->problems.found != before || !check_twins(contracts, contract, root))
+	if (!contract) { /* who knows which it would have been */
+		contracts->event_refused |= !root || !node_member(root, "command");
+		return;
+	}
+	bool event = contract->kind == CONTRACT_EVENT;
+	struct contract_list *list = event ? &contracts->events : &contracts->commands;
+	if (contracts->problems.found != before || !check_twins(contracts, list, contract, root))
 		return;
 	contract->file = name;
-	contracts->items[contracts->count++] = contract;
+	list->items[list->count++] = contract;
+	if (!event)
+		note_emits(contracts, contract, form_find(root, "emits"), root);
 }
 
 /* ---- The directory -------------------------------------------------------------------------- */
@@ -320,6 +365,12 @@ static int by_contract_name(const void *a, const void *b)
 	return strcmp((*(struct contract *const *)a)->name, (*(struct contract *const *)b)->name);
 }
 
+static void list_sort(struct contract_list *list)
+{
+	if (list->count)
+		qsort(list->items, list->count, sizeof(struct contract *), by_contract_name);
+}
+
 static void load_files(struct contracts *contracts, struct names *names)
 {
 	const struct node *defaults = load_defaults(contracts, names);
@@ -336,8 +387,9 @@ static void load_files(struct contracts *contracts, struct names *names)
 		else
 			load_contract(contracts, name, defaults);
 	}
-	if (contracts->count)
-		qsort(contracts->items, contracts->count, sizeof(struct contract *), by_contract_name);
+	list_sort(&contracts->commands);
+	list_sort(&contracts->events);
+	check_emits(contracts);
 }
 
 static enum ibid_code refuse_problems(const struct contracts *contracts, struct ibid_err *err)
@@ -358,14 +410,18 @@ enum ibid_code contracts_load(const char *dir, struct contracts **ret, struct ib
 	if (!contracts)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	contracts->dir_fd = -1;
+	contracts->emits_end = &contracts->emits;
 	enum ibid_code code = open_dir(contracts, dir, err);
 	if (code)
 		goto out;
 	code = list_dir(contracts, &names, err);
 	if (code)
 		goto out;
-	contracts->items = arena_array(&contracts->arena, names.count, sizeof(struct contract *));
-	if (contracts->items)
+	contracts->commands.items = arena_array(&contracts->arena, names.count,
+	                                        sizeof(struct contract *));
+	contracts->events.items = arena_array(&contracts->arena, names.count,
+	                                      sizeof(struct contract *));
+	if (contracts->commands.items && contracts->events.items)
 		load_files(contracts, &names);
 	if (contracts->arena.failed)
 		code = err_set(err, IBID_NOMEM, "out of memory");
@@ -407,23 +463,45 @@ const struct contract_problem *contracts_problem(const struct contracts *contrac
 
 size_t contracts_count(const struct contracts *contracts)
 {
-	return contracts->count;
+	return contracts->commands.count;
 }
 
 const struct contract *contracts_at(const struct contracts *contracts, size_t index)
 {
-	assert(index < contracts->count);
-	return contracts->items[index];
+	assert(index < contracts->commands.count);
+	return contracts->commands.items[index];
+}
+
+static const struct contract *list_find(const struct contract_list *list, const char *name)
+{
+	const struct contract key = {.name = name}, *wanted = &key;
+	if (!list->count)
+		return NULL;
+	struct contract **found = bsearch(&wanted, list->items, list->count, sizeof(struct contract *),
+	                                  by_contract_name);
+	return found ? *found : NULL;
 }
 
 const struct contract *contracts_find(const struct contracts *contracts, const char *name)
 {
-	const struct contract key = {.name = name}, *wanted = &key;
-	if (!contracts->count)
-		return NULL;
-	struct contract **found = bsearch(&wanted, contracts->items, contracts->count,
-	                                  sizeof(struct contract *), by_contract_name);
-	return found ? *found : NULL;
+	return list_find(&contracts->commands, name);
+}
+
+size_t contracts_event_count(const struct contracts *contracts)
+{
+	return contracts->events.count;
+}
+
+const struct contract *contracts_event_at(const struct contracts *contracts, size_t index)
+{
+	assert(index < contracts->events.count);
+	return contracts->events.items[index];
+}
+
+const struct event_contract *contracts_event(const struct contracts *contracts, const char *type)
+{
+	const struct contract *found = list_find(&contracts->events, type);
+	return found ? found->event : NULL;
 }
 
 const char *contracts_dir(const struct contracts *contracts)

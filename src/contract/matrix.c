@@ -6,6 +6,7 @@
 #include "contract/matrix.h"
 
 #include "base/json.h"
+#include "contract/event.h"
 #include "contract/sheet.h"
 
 #include <string.h>
@@ -125,6 +126,41 @@ static void add_idempotency(struct sheet *sheet, const struct view *view)
 		cells[i] = (struct cell){
 		    answer_at(view->arena, view->answers, answer_sources[i].path, answer_sources[i].none),
 		    inherited(view->contract, answer_sources[i].path)};
+	sheet_add(sheet, cells);
+}
+
+/* ---- Events --------------------------------------------------------------------------------- */
+
+/* As ANSWERS. */
+#define EVENT_ANSWERS(X)                                                                           \
+	X("event", "Event", "event", "")                                                               \
+	X("version", "Version", "version", "")                                                         \
+	X("owner", "Owner", "owner", "")                                                               \
+	X("topic", "Topic", "topic", "")                                                               \
+	X("aggregate", "Aggregate", "aggregate", "")                                                   \
+	X("partition_key", "Partition key", "partition_key", "")                                       \
+	X("required", "Required in the payload", "required", "nothing")                                \
+	X("max_bytes", "Bytes at most", "max_bytes", "")                                               \
+	X("order", "Order", "order", "")                                                               \
+	X("deliver_to", "Delivered to", "deliver_to", "nowhere: it is kept")
+
+#define ANSWER_COLUMN(id, title, path, none) {id, title},
+static const struct column event_columns[] = {EVENT_ANSWERS(ANSWER_COLUMN)};
+#undef ANSWER_COLUMN
+
+#define ANSWER_SOURCE(id, title, path, none) {path, none},
+static const struct {
+	const char *path, *none;
+} event_sources[] = {EVENT_ANSWERS(ANSWER_SOURCE)};
+#undef ANSWER_SOURCE
+
+static void add_event(struct sheet *sheet, const struct view *view)
+{
+	struct cell cells[COUNT(event_sources)];
+	for (size_t i = 0; i < COUNT(event_sources); i++)
+		cells[i] = (struct cell){
+		    answer_at(view->arena, view->answers, event_sources[i].path, event_sources[i].none),
+		    inherited(view->contract, event_sources[i].path)};
 	sheet_add(sheet, cells);
 }
 
@@ -260,6 +296,27 @@ static void add_queues(struct sheet *sheet, const struct view *view)
 	          arena_printf(view->arena, "a break found by %s", contract->reconciled_by),
 	          arena_printf(view->arena, "correct it with %s; nothing is deleted",
 	                       contract->corrected_by));
+}
+
+static void add_event_queue(struct sheet *sheet, const struct view *view)
+{
+	const struct event_parked *parked = &view->contract->event->on_parked;
+	sheet_add(
+	    sheet,
+	    (struct cell[]){
+	        {view->contract->name, false},
+	        {"dead-letter", false},
+	        {parked->owner, inherited(view->contract, "on_parked.owner")},
+	        {arena_printf(view->arena,
+	                      "an event that can't be delivered, severity %s, to be looked at within "
+	                      "%s; later ones of its aggregate wait",
+	                      exception_severity_name(parked->severity),
+	                      contract_duration(view->arena, parked->sla_us)),
+	         inherited(view->contract, "on_parked")},
+	        {parked->skip_needs_approval
+	             ? "repair and release it; skip it, with a second person's approval"
+	             : "repair and release it; skip it",
+	         false}});
 }
 
 /* ---- Failure modes -------------------------------------------------------------------------- */
@@ -708,15 +765,18 @@ static const struct section {
 	const char *id, *title;
 	const struct column *columns;
 	size_t column_count;
-	void (*add)(struct sheet *sheet, const struct view *view);
+	void (*add)(struct sheet *sheet, const struct view *view);       /* of a command; NULL: none */
+	void (*add_event)(struct sheet *sheet, const struct view *view); /* of an event; likewise */
 } sections[] = {
     {"idempotency", "Idempotency matrix", answer_columns, COUNT(answer_columns), add_idempotency},
     {"strategies", "Strategies", strategy_columns, COUNT(strategy_columns), add_strategy},
     {"retry", "Retry policy", retry_columns, COUNT(retry_columns), add_retry},
-    {"exception_queues", "Exception queues", queue_columns, COUNT(queue_columns), add_queues},
+    {"exception_queues", "Exception queues", queue_columns, COUNT(queue_columns), add_queues,
+     add_event_queue},
     {"failure_modes", "Failure modes", failure_columns, COUNT(failure_columns), add_failures},
     {"service_answers", "Answers of the service", service_columns, COUNT(service_columns),
      add_service},
+    {"events", "Events", event_columns, COUNT(event_columns), NULL, add_event},
     {"reconciliation", "Reconciliation plan", reconciliation_columns, COUNT(reconciliation_columns),
      add_reconciliation},
     {"sequences", "Sequence diagrams", diagram_columns, COUNT(diagram_columns), add_diagram},
@@ -743,13 +803,26 @@ static void write_section(struct str *out, const struct section *section, const 
 		sheet_write_text(out, sheet);
 }
 
-/* The answers of every contract, in the order of the set; NULL when memory is exhausted. */
+/* The contract at a place of the set: commands, then events. */
+static const struct contract *contract_at(const struct contracts *contracts, size_t place)
+{
+	size_t commands = contracts_count(contracts);
+	return place < commands ? contracts_at(contracts, place)
+	                        : contracts_event_at(contracts, place - commands);
+}
+
+static size_t contract_count(const struct contracts *contracts)
+{
+	return contracts_count(contracts) + contracts_event_count(contracts);
+}
+
+/* The answers of every contract; NULL when memory is exhausted. */
 static struct view *views_of(struct arena *arena, const struct contracts *contracts)
 {
-	size_t count = contracts_count(contracts);
+	size_t count = contract_count(contracts);
 	struct view *views = arena_array(arena, count, sizeof *views);
 	for (size_t i = 0; views && i < count; i++) {
-		const struct contract *contract = contracts_at(contracts, i);
+		const struct contract *contract = contract_at(contracts, i);
 		struct json *answers = NULL;
 		if (json_read(arena, contract->text, strlen(contract->text), 0, &answers, NULL))
 			return NULL;
@@ -762,10 +835,18 @@ static void write_legend(struct str *out, const struct contracts *contracts,
                          enum matrix_format format)
 {
 	bool any = false;
-	for (size_t i = 0; i < contracts_count(contracts); i++)
-		any = any || contracts_at(contracts, i)->inherited.count > 0;
+	for (size_t i = 0; i < contract_count(contracts); i++)
+		any = any || contract_at(contracts, i)->inherited.count > 0;
 	if (any && format != MATRIX_JSON)
 		str_addf(out, "%s answered by defaults.yaml\n\n", format == MATRIX_TEXT ? "*" : "\\*");
+}
+
+static void add_rows(const struct section *section, struct sheet *sheet, const struct view *view)
+{
+	bool event = view->contract->kind == CONTRACT_EVENT;
+	void (*add)(struct sheet *, const struct view *) = event ? section->add_event : section->add;
+	if (add)
+		add(sheet, view);
 }
 
 void matrix_write(struct str *out, const struct contracts *contracts, enum matrix_format format)
@@ -780,8 +861,8 @@ void matrix_write(struct str *out, const struct contracts *contracts, enum matri
 		struct sheet sheet;
 		sheet_init(&sheet, &arena, section->id, section->title, section->columns,
 		           section->column_count);
-		for (size_t j = 0; j < contracts_count(contracts); j++)
-			section->add(&sheet, &views[j]);
+		for (size_t j = 0; j < contract_count(contracts); j++)
+			add_rows(section, &sheet, &views[j]);
 		str_adds(out, i && format == MATRIX_JSON ? "," : "");
 		write_section(out, section, &sheet, format);
 	}

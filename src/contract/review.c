@@ -6,6 +6,7 @@
  * in other words, so an answer is a function that any number of questions may name. */
 #include "contract/review.h"
 
+#include "contract/event.h"
 #include "contract/sheet.h"
 
 #include <string.h>
@@ -526,7 +527,10 @@ static struct answer event_identity(const struct view *view)
 
 static struct answer partition_key(const struct view *view)
 {
-	return of_events(view, PASS, "aggregate type and id are columns of the outbox row");
+	return of_events(view, PASS,
+	                 contracts_event_count(view->contracts)
+	                     ? "it is made by the event's contract when the outbox row is written"
+	                     : "aggregate type and id are columns of the outbox row");
 }
 
 static struct answer ordering(const struct view *view)
@@ -584,11 +588,30 @@ static const struct contract *other_emitter(const struct view *view, const char 
 	return NULL;
 }
 
-/* There are no contracts of events yet: an event belongs to the owner of the command that emits
- * it, and so to nobody when commands of several owners do. */
+/* Their contracts say so, or nothing does: where a directory has any, it has one for each. */
+static struct answer declared_owners(const struct view *view)
+{
+	const struct texts *emits = &view->contract->emits;
+	struct str owners = STR_INIT(TEXT_BYTES_MAX);
+	bool all = true;
+	for (size_t i = 0; i < emits->count; i++) {
+		const struct event_contract *event = contracts_event(view->contracts, emits->items[i]);
+		str_addf(&owners, "%s%s is owned by %s", i ? ", " : "", emits->items[i],
+		         event ? event->owner : "nobody");
+		all = all && event;
+	}
+	struct answer answer = ANSWER(view, all ? PASS : FAIL, "%s", str_text(&owners));
+	str_release(&owners);
+	return emits->count ? answer : of_events(view, PASS, NULL);
+}
+
+/* An event without a contract belongs to the owner of the command that emits it, and so to nobody
+ * when commands of several owners do. */
 static struct answer event_owner(const struct view *view)
 {
 	const struct contract *contract = view->contract;
+	if (contracts_event_count(view->contracts))
+		return declared_owners(view);
 	for (size_t i = 0; i < contract->emits.count; i++) {
 		const char *event = contract->emits.items[i];
 		const struct contract *other = other_emitter(view, event);

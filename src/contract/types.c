@@ -14,7 +14,7 @@ const char LOWER[] = LOWER_;
 const char LETTERS_[] = LOWER_ UPPER_ "_";
 const char LETTERS_DIGITS_[] = LOWER_ UPPER_ DIGITS_ "_";
 
-enum { TEXT_BYTES_MAX = 500, NAME_CHARS_MAX = 63, EVENT_CHARS_MAX = 127, NUMBER_CHARS_MAX = 15 };
+enum { TEXT_BYTES_MAX = 500, NAME_CHARS_MAX = 63, NUMBER_CHARS_MAX = 15 };
 static const int64_t DURATION_US_MAX = INT64_C(100) * 365 * 86400 * 1000000; /* 100 years */
 
 bool text_matches(const char *text, const char *first, const char *rest, size_t max)
@@ -298,6 +298,11 @@ static void read_pointers(struct reading *reading, const struct member *member, 
 		*(struct texts *)target = texts;
 }
 
+bool event_type_ok(const char *type)
+{
+	return text_matches(type, LOWER_ UPPER_, LOWER_ UPPER_ DIGITS_ "._-", EVENT_CHARS_MAX);
+}
+
 static void read_events(struct reading *reading, const struct member *member, const char *path,
                         const struct node *node, void *target)
 {
@@ -305,8 +310,7 @@ static void read_events(struct reading *reading, const struct member *member, co
 	if (!member_texts(reading, member, path, node, &texts))
 		return;
 	for (size_t i = 0; i < texts.count; i++)
-		if (!text_matches(texts.items[i], LOWER_ UPPER_, LOWER_ UPPER_ DIGITS_ "._-",
-		                  EVENT_CHARS_MAX))
+		if (!event_type_ok(texts.items[i]))
 			PROBLEM_AT(
 			    reading->problems, node,
 			    "%s: `%s` is not an event type: a letter, then letters, digits, `.`, `_`, `-`",

@@ -6,6 +6,7 @@
 #include "ledger/ledger.h"
 
 #include "base/keyring.h"
+#include "contract/event.h"
 #include "ledger/duplicates.h"
 #include "ledger/group.h"
 #include "ledger/params.h"
@@ -63,34 +64,44 @@ static enum ibid_code check_identity(struct store *store, const struct contracts
 	return code == IBID_NOT_FOUND ? IBID_OK : code;
 }
 
+static enum ibid_code keep_contract(struct store *store, const struct contracts *contracts,
+                                    const struct contract *contract, struct env *env,
+                                    struct ibid_err *err)
+{
+	struct contract_row row = {
+	    .kind = contract_kind_name(contract->kind),
+	    .name = contract->name,
+	    .version = contract->version,
+	    .digest = contract->digest,
+	    .text = contract->text,
+	    .at_us = env_wall_us(env),
+	};
+	enum ibid_code code = store->ops->put_contract(store, &row, err);
+	if (code == IBID_CONTRACT)
+		code = err_set(err, IBID_CONTRACT,
+		               "%s/%s: version %d of %s was changed after it was put to use; %s, so a "
+		               "changed contract needs a new version: set `version: %d`",
+		               contracts_dir(contracts), contract->file, contract->version, contract->name,
+		               contract->event ? "events tell the version they were written under"
+		                               : "commands are compared under the version they came with",
+		               contract->version + 1);
+	return code;
+}
+
 enum ibid_code ledger_keep_contracts(struct store *store, const struct contracts *contracts,
                                      struct env *env, struct ibid_err *err)
 {
-	for (size_t i = 0; i < contracts_count(contracts); i++) {
+	enum ibid_code code = IBID_OK;
+	/* First the events: a command that is kept finds the contracts of those that it emits. */
+	for (size_t i = 0; !code && i < contracts_event_count(contracts); i++)
+		code = keep_contract(store, contracts, contracts_event_at(contracts, i), env, err);
+	for (size_t i = 0; !code && i < contracts_count(contracts); i++) {
 		const struct contract *contract = contracts_at(contracts, i);
-		struct contract_row row = {
-		    .kind = "command",
-		    .name = contract->name,
-		    .version = contract->version,
-		    .digest = contract->digest,
-		    .text = contract->text,
-		    .at_us = env_wall_us(env),
-		};
-		enum ibid_code code = check_identity(store, contracts, contract, err);
-		if (code)
-			return code;
-		code = store->ops->put_contract(store, &row, err);
-		if (code == IBID_CONTRACT)
-			return err_set(err, IBID_CONTRACT,
-			               "%s/%s: version %d of %s was changed after it was put to use; commands "
-			               "are compared under the version they came with, so a changed contract "
-			               "needs a new version: set `version: %d`",
-			               contracts_dir(contracts), contract->file, contract->version,
-			               contract->name, contract->version + 1);
-		if (code)
-			return code;
+		code = check_identity(store, contracts, contract, err);
+		if (!code)
+			code = keep_contract(store, contracts, contract, env, err);
 	}
-	return IBID_OK;
+	return code;
 }
 
 /* `contract` as in params_specs. */
@@ -147,6 +158,18 @@ static void operation_release(struct ledger *ledger, struct operation *operation
 	free(operation->finds);
 }
 
+static enum ibid_code list_rules(struct ledger *ledger, struct ibid_err *err)
+{
+	size_t count = contracts_event_count(ledger->contracts);
+	ledger->rules.items = calloc(count + 1, sizeof *ledger->rules.items);
+	if (!ledger->rules.items)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	for (size_t i = 0; i < count; i++)
+		ledger->rules.items[i] = &contracts_event_at(ledger->contracts, i)->event->rule;
+	ledger->rules.count = count;
+	return IBID_OK;
+}
+
 enum ibid_code ledger_open(struct store *store, struct contracts *contracts, struct env *env,
                            struct log log, unsigned busy_ms, unsigned queue_max,
                            struct ledger **ret, struct ibid_err *err)
@@ -176,6 +199,8 @@ enum ibid_code ledger_open(struct store *store, struct contracts *contracts, str
 		code = err_set(err, IBID_NOMEM, "out of memory");
 	if (!code)
 		code = ledger_keep_contracts(store, contracts, env, err);
+	if (!code)
+		code = list_rules(ledger, err);
 	while (!code && ledger->operation_count < count) {
 		size_t i = ledger->operation_count++;
 		code = operation_init(ledger, &operations[i], contracts_at(contracts, i), err);
@@ -196,6 +221,7 @@ void ledger_close(struct ledger *ledger)
 	for (size_t i = 0; i < ledger->operation_count; i++)
 		operation_release(ledger, &ledger->operations[i]);
 	free(ledger->operations);
+	free(ledger->rules.items);
 	while (ledger->past) {
 		struct past_contract *past = ledger->past;
 		ledger->past = past->next;
@@ -225,27 +251,26 @@ struct operation *ledger_operation(const struct ledger *ledger, const char *name
 	return NULL;
 }
 
-static const struct contract *find_past(struct ledger *ledger, const char *name, int version)
+static const struct contract *find_past(struct ledger *ledger, enum contract_kind kind,
+                                        const char *name, int version)
 {
 	const struct contract *found = NULL;
 	pthread_mutex_lock(&ledger->lock);
 	for (struct past_contract *past = ledger->past; past && !found; past = past->next) {
-		if (past->contract->version == version && strcmp(past->contract->name, name) == 0)
+		if (past->contract->kind == kind && past->contract->version == version &&
+		    strcmp(past->contract->name, name) == 0)
 			found = past->contract;
 	}
 	pthread_mutex_unlock(&ledger->lock);
 	return found;
 }
 
-enum ibid_code ledger_contract(struct ledger *ledger, const char *name, int version,
-                               const struct contract **ret, struct ibid_err *err)
+/* One that the directory does not hold, or not in this version: from the store. */
+static enum ibid_code past_contract(struct ledger *ledger, enum contract_kind kind,
+                                    const char *name, int version, const struct contract **ret,
+                                    struct ibid_err *err)
 {
-	struct operation *operation = ledger_operation(ledger, name);
-	if (operation && operation->contract->version == version) {
-		*ret = operation->contract;
-		return IBID_OK;
-	}
-	const struct contract *found = find_past(ledger, name, version);
+	const struct contract *found = find_past(ledger, kind, name, version);
 	if (found) {
 		*ret = found;
 		return IBID_OK;
@@ -254,8 +279,8 @@ enum ibid_code ledger_contract(struct ledger *ledger, const char *name, int vers
 	struct contract_row row;
 	if (!past)
 		return err_set(err, IBID_NOMEM, "out of memory");
-	enum ibid_code code = ledger->store->ops->get_contract(ledger->store, &past->arena, "command",
-	                                                       name, version, &row, err);
+	enum ibid_code code = ledger->store->ops->get_contract(
+	    ledger->store, &past->arena, contract_kind_name(kind), name, version, &row, err);
 	if (!code)
 		code = contract_from_text(&past->arena, row.text, &past->contract, err);
 	if (code) {
@@ -269,4 +294,29 @@ enum ibid_code ledger_contract(struct ledger *ledger, const char *name, int vers
 	pthread_mutex_unlock(&ledger->lock);
 	*ret = past->contract;
 	return IBID_OK;
+}
+
+enum ibid_code ledger_contract(struct ledger *ledger, const char *name, int version,
+                               const struct contract **ret, struct ibid_err *err)
+{
+	struct operation *operation = ledger_operation(ledger, name);
+	if (!operation || operation->contract->version != version)
+		return past_contract(ledger, CONTRACT_COMMAND, name, version, ret, err);
+	*ret = operation->contract;
+	return IBID_OK;
+}
+
+enum ibid_code ledger_event(struct ledger *ledger, const char *type, int version,
+                            const struct event_contract **ret, struct ibid_err *err)
+{
+	const struct event_contract *event = contracts_event(ledger->contracts, type);
+	const struct contract *past = NULL;
+	enum ibid_code code = IBID_OK;
+	if (!event || event->rule.version != version) {
+		code = past_contract(ledger, CONTRACT_EVENT, type, version, &past, err);
+		event = past ? past->event : NULL;
+	}
+	if (!code)
+		*ret = event;
+	return code;
 }

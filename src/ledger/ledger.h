@@ -5,7 +5,7 @@
 
 #include "contract/contract.h"
 #include "ledger/result.h"
-#include "store/store.h"
+#include "store/event_rule.h"
 
 #include <pthread.h>
 #include <sys/types.h>
@@ -38,7 +38,8 @@ struct ledger {
 	pid_t pid;                    /* connections do not survive a fork */
 	struct operation *operations; /* in the order of contracts_at */
 	size_t operation_count;
-	pthread_mutex_t lock; /* guards `past` */
+	struct event_rules rules; /* of the events that the directory has contracts of */
+	pthread_mutex_t lock;     /* guards `past` */
 	struct past_contract *past;
 };
 
@@ -59,6 +60,10 @@ struct operation *ledger_operation(const struct ledger *ledger, const char *name
 /* The contract `name` at `version`: from the directory or, for an older one, from the store. */
 IBID_CHECK enum ibid_code ledger_contract(struct ledger *ledger, const char *name, int version,
                                           const struct contract **ret, struct ibid_err *err);
+
+/* The contract of an event as it was written under `version`: the same way. */
+IBID_CHECK enum ibid_code ledger_event(struct ledger *ledger, const char *type, int version,
+                                       const struct event_contract **ret, struct ibid_err *err);
 
 /* Keep every contract of a set in a store. IBID_CONTRACT when one was changed without a new
  * version. */

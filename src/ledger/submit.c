@@ -59,6 +59,7 @@ static void work_init(struct ibid_work *work, struct submission *sub, struct tx 
 	    .causation_id = *sub->causation_id ? sub->causation_id : NULL,
 	    .traceparent = sub->traceparent,
 	    .tracestate = sub->tracestate,
+	    .rules = &sub->ledger->rules,
 	};
 	uuid_write(id, work->command_id);
 	instant_write(sub->now_us, work->now);
@@ -620,6 +621,7 @@ static struct work_context context_of(const struct submission *sub)
 	    .tracestate = sub->tracestate,
 	    .emits = sub->contract->emits.items,
 	    .emit_count = sub->contract->emits.count,
+	    .rules = &sub->ledger->rules,
 	    .now_us = sub->now_us,
 	    .holds_lease = submission_holds_lease(sub),
 	    .runs_again = decide_expired(sub->contract) == VERDICT_RUN_ANEW,

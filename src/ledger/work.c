@@ -8,6 +8,7 @@
 
 #include "base/canon.h"
 #include "base/utf8.h"
+#include "store/event_rule.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -136,9 +137,15 @@ const char *work_text_or(const char *text, const char *otherwise)
 	return text && *text && text_ok(text, TEXT_BYTES_MAX) ? text : otherwise;
 }
 
+struct canonical {
+	const char *text;
+	size_t size;
+	struct json *value; /* as it was read */
+};
+
 /* Strict JSON in, canonical JSON out. */
 static enum ibid_code canonical_copy(struct arena *arena, const char *json, size_t size, size_t cap,
-                                     const char **ret, size_t *ret_size, struct ibid_err *err)
+                                     struct canonical *ret, struct ibid_err *err)
 {
 	struct json *value;
 	struct str out = STR_INIT(cap);
@@ -147,12 +154,10 @@ static enum ibid_code canonical_copy(struct arena *arena, const char *json, size
 		return code;
 	canon_write(&out, value);
 	char *copy = out.failed ? NULL : arena_strndup(arena, out.data, out.size);
-	if (copy) {
-		*ret = copy;
-		*ret_size = out.size;
-	} else {
+	if (copy)
+		*ret = (struct canonical){copy, out.size, value};
+	else
 		code = err_set(err, IBID_LIMIT, "more than %zu bytes in canonical form", cap);
-	}
 	str_release(&out);
 	return code;
 }
@@ -175,38 +180,43 @@ static struct ibid_event event_of(const struct ibid_event *event)
 }
 
 static enum ibid_code note_event(struct ibid_work *work, const struct ibid_event *event,
-                                 const char *payload)
+                                 const struct canonical *payload)
 {
+	const struct event_rule *rule = event_rule_find(work->rules, event->type);
+	struct ibid_err err = {0};
 	if (!work->events)
 		work->events = arena_array(work->arena, EVENTS_MAX, sizeof *work->events);
 	if (!work->events)
 		return work_fail(work, IBID_NOMEM, "out of memory");
-	struct event_row *row = &work->events[work->event_count++];
-	*row = (struct event_row){
+	struct event_row row = {
 	    .command_id = work->id,
 	    .tenant = work->identity->tenant,
 	    .aggregate_type = arena_strdup(work->arena, event->aggregate_type),
 	    .aggregate_id = arena_strdup(work->arena, event->aggregate_id),
 	    .type = arena_strdup(work->arena, event->type),
-	    .payload = payload,
+	    .payload = payload->text,
 	    .version = event->version,
 	    .key = arena_strdup(work->arena, event->key),
-	    .ordinal = (int)work->event_count,
+	    .ordinal = (int)work->event_count + 1,
 	    .correlation_id = work->correlation_id,
 	    .causation_id = work->causation_id,
 	    .traceparent = work->traceparent,
 	    .tracestate = work->tracestate,
 	    .at_us = work->now_us,
 	};
-	return work->arena->failed ? work_fail(work, IBID_NOMEM, "out of memory") : IBID_OK;
+	if (work->arena->failed)
+		return work_fail(work, IBID_NOMEM, "out of memory");
+	if (event_rule_apply(rule, work->arena, payload->value, &row, &err))
+		return work_fail(work, err.code == IBID_FAILED ? IBID_INVALID : err.code, err.text);
+	work->events[work->event_count++] = row;
+	return IBID_OK;
 }
 
 enum ibid_code ibid_emit(struct ibid_work *work, const struct ibid_event *given)
 {
 	struct ibid_event event = event_of(given);
 	struct ibid_err err = {0};
-	const char *payload = NULL;
-	size_t size = 0;
+	struct canonical payload = {0};
 	if (!event.aggregate_type || !*event.aggregate_type || !event.aggregate_id ||
 	    !*event.aggregate_id || !event.type || !event.payload || event.version < 0)
 		return work_fail(work, IBID_MISUSE,
@@ -227,11 +237,11 @@ enum ibid_code ibid_emit(struct ibid_work *work, const struct ibid_event *given)
 		return work_fail(work, IBID_INVALID, err.text);
 	}
 	if (canonical_copy(work->arena, event.payload, strlen(event.payload), EVENT_BYTES_MAX, &payload,
-	                   &size, &err)) {
+	                   &err)) {
 		err_prefix(&err, "event payload");
 		return work_fail(work, err.code, err.text);
 	}
-	return note_event(work, &event, payload);
+	return note_event(work, &event, &payload);
 }
 
 enum ibid_code ibid_answer(struct ibid_work *work, int status, const char *body)
@@ -273,6 +283,7 @@ enum ibid_code ibid_fail(struct ibid_work *work, const char *text)
 enum ibid_code work_check_answer(struct arena *arena, struct outcome *outcome)
 {
 	struct ibid_err err = {0};
+	struct canonical body;
 	if (!outcome->found)
 		return outcome_fail(arena, outcome, "the handler gave no answer");
 	if (outcome->status < 200 || outcome->status > 399)
@@ -283,10 +294,12 @@ enum ibid_code work_check_answer(struct arena *arena, struct outcome *outcome)
 	    !text_ok(outcome->resource_id, KEY_BYTES_MAX))
 		return outcome_fail(arena, outcome,
 		                    "a resource's type and id are UTF-8 of at most 128 and 255 bytes");
-	if (outcome->body && !outcome->exact &&
-	    canonical_copy(arena, outcome->body, outcome->body_size, ANSWER_BYTES_MAX, &outcome->body,
-	                   &outcome->body_size, &err))
+	if (!outcome->body || outcome->exact)
+		return IBID_OK;
+	if (canonical_copy(arena, outcome->body, outcome->body_size, ANSWER_BYTES_MAX, &body, &err))
 		return outcome_fail(arena, outcome, "the answer's body is not JSON: %s", err.text);
+	outcome->body = body.text;
+	outcome->body_size = body.size;
 	return IBID_OK;
 }
 

@@ -26,6 +26,7 @@ struct ibid_work {
 	char command_id[UUID_TEXT_SIZE], now[40];
 	int64_t now_us;
 	const char *correlation_id, *causation_id, *traceparent, *tracestate; /* NULL: none */
+	const struct event_rules *rules;
 	void *connection;
 
 	/* What the handler said. */

@@ -100,6 +100,11 @@ struct event_row {
 	int ordinal;     /* within the command, from 1 */
 	const char *correlation_id, *causation_id, *traceparent, *tracestate;
 	int64_t at_us;
+
+	/* Where it goes, by its contract when it was written. */
+	const char *topic;         /* NULL: nowhere: it has no contract */
+	const char *partition_key; /* NULL in: the aggregate's id */
+	const char *headers;       /* a JSON object; NULL in: an empty one */
 };
 
 /* The same key with another payload: kept once per command, payload and sender, and counted. */
@@ -382,6 +387,8 @@ struct outcome {
 	bool exact;                /* the body is JSON already, and kept byte for byte */
 };
 
+struct event_rules;
+
 /* What a script's emit needs to know about the command it runs for. */
 struct work_context {
 	struct uuid command_id;
@@ -389,6 +396,7 @@ struct work_context {
 	const char *correlation_id, *causation_id, *traceparent, *tracestate; /* NULL: none */
 	const char *const *emits; /* event types that the contract declares */
 	size_t emit_count;
+	const struct event_rules *rules; /* for them; outlives whatever runs; NULL: there are none */
 	int64_t now_us;
 	bool holds_lease; /* the caller wants to finish, or take over, a command IN_PROGRESS */
 	bool runs_again;  /* an expired row may give its place to this command */
@@ -644,7 +652,7 @@ struct store_ops {
 	 * IBID_DUPLICATE, IBID_FAILED and IBID_RETRY: the transaction can only be rolled back; `ret`
 	 * says why. Events that the script emits are appended in the transaction; an event whose
 	 * version is not the next is IBID_REJECTED with reason VERSION_CONFLICT, one that the contract
-	 * does not declare IBID_FAILED. */
+	 * does not declare, or that violates its own contract (`rules`), IBID_FAILED. */
 	enum ibid_code (*run_script)(struct tx *, struct arena *, const struct script *,
 	                             const char *const *values, struct outcome *ret, struct ibid_err *);
 
@@ -658,8 +666,8 @@ struct store_ops {
 	 * IBID_BUSY: held too long. NULL where two transactions that claimed are never open at once. */
 	enum ibid_code (*lock_row)(struct tx *, const char *row, struct ibid_err *);
 
-	/* Append an event: move the aggregate's head from version - 1 to version, or by one, and insert
-	 * the row. Reported here or by commit: another version than the next is IBID_REJECTED with
+	/* Append an event that its rule was applied to: move the aggregate's head from version - 1 to
+	 * version, or by one, and insert the row. Reported here or by commit: another version than the next is IBID_REJECTED with
 	 * reason VERSION_CONFLICT and status 409; a key that was used before IBID_REJECTED with
 	 * EVENT_KEY_USED. */
 	enum ibid_code (*put_event)(struct tx *, const struct event_row *, struct ibid_err *);

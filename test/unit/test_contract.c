@@ -304,7 +304,7 @@ static void no_required_answer_is_left_out_of_that_test(void **state)
 	contract_reference(&reference);
 	char *command = strndup(
 	    str_text(&reference),
-	    (size_t)(strstr(str_text(&reference), "### A field") - str_text(&reference)));
+	    (size_t)(strstr(str_text(&reference), "### An event") - str_text(&reference)));
 	assert_non_null(command);
 	assert_int_equal(occurrences(command, "| yes |") + occurrences(command, "| yes, own |"),
 	                 COUNT(answers) + 1); /* and `command` itself */
@@ -448,14 +448,14 @@ static void members_that_nobody_knows_are_refused_with_the_nearest_name(void **s
 static void the_first_member_names_the_kind(void **state)
 {
 	static const struct mutation mutations[] = {
-	    {1, "event: PaymentCreated", 1,
-	     "`event` is not a kind of contract that this version reads; the first member must be one "
+	    {1, "effect: bank-payment", 1,
+	     "`effect` is not a kind of contract that this version reads; the first member must be one "
 	     "of: "
-	     "command"},
+	     "command, event"},
 	    {1, NULL, 1,
 	     "`version` is not a kind of contract that this version reads; the first member must be "
 	     "one of: "
-	     "command"},
+	     "command, event"},
 	    {1, "owner: payments\ncommand: create-payment", 2,
 	     "`command` names the kind: it must be the first member"},
 	};
@@ -1025,7 +1025,7 @@ static void a_stored_text_that_is_no_contract_is_an_error(void **state)
 	    {"", "stored contract:0: it is empty"},
 	    {"[]", "stored contract: a contract is a mapping of members to answers; the first member "
 	           "must be one "
-	           "of: command"},
+	           "of: command, event"},
 	};
 	(void)state;
 	for (size_t i = 0; i < COUNT(texts); i++) {
@@ -1221,7 +1221,7 @@ static void files_that_are_too_large_too_deep_or_no_text_are_refused(void **stat
 	expect_problem(
 	    &loaded, 1,
 	    "a contract is a mapping of members to answers; the first member must be one of: "
-	    "command");
+	    "command, event");
 	loaded_close(&loaded);
 }
 

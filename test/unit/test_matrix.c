@@ -122,8 +122,9 @@ static void json_holds_every_section_and_every_answer(void **state)
 	struct arena arena = {0};
 	fixture_open(&fixture, MATRIX_JSON);
 	struct json *root = read_output(&fixture, &arena);
-	assert_int_equal(root->size, COUNT(sections) + 1);
+	assert_int_equal(root->size, COUNT(sections) + 2);
 	assert_int_equal(json_member(root, "service_answers")->size, 0); /* none has a service */
+	assert_int_equal(json_member(root, "events")->size, 0);          /* and no event a contract */
 	for (size_t i = 0; i < COUNT(sections); i++) {
 		struct json *section = json_member(root, sections[i]);
 		assert_non_null(section);

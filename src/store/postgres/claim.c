@@ -6,6 +6,7 @@
  * Two identities with one lock key only wait for each other. (I2) The primary key still arbitrates.
  */
 #include "base/str.h"
+#include "store/event_rule.h"
 #include "store/postgres/postgres.h"
 
 #include <string.h>
@@ -42,6 +43,17 @@ const char *pg_join(struct arena *arena, const char *const *names, size_t count)
 	arena->failed |= text.failed;
 	str_release(&text);
 	return joined;
+}
+
+const char *pg_emits(struct arena *arena, const struct work_context *context)
+{
+	const char **names = arena_array(arena, context->emit_count, sizeof *names);
+	for (size_t i = 0; names && i < context->emit_count; i++) {
+		const struct event_rule *rule = event_rule_find(context->rules, context->emits[i]);
+		names[i] = rule ? arena_printf(arena, "%s:%d", rule->type, rule->version)
+		                : context->emits[i];
+	}
+	return arena->failed ? NULL : pg_join(arena, names, context->emit_count);
 }
 
 /* ---- Claim ---------------------------------------------------------------------------------- */
@@ -99,7 +111,7 @@ enum ibid_code pg_claim(struct store *base, struct arena *arena, const struct id
 	    context->tenant,
 	    context->correlation_id ? context->correlation_id : "",
 	    context->causation_id ? context->causation_id : "",
-	    pg_join(arena, context->emits, context->emit_count),
+	    pg_emits(arena, context),
 	    pg_time(arena, context->now_us),
 	    pg_int(arena, store->busy_ms),
 	    pg_trace(arena, context->traceparent, context->tracestate),

@@ -199,7 +199,7 @@ static const char **claim_values(const struct pg_store *store, struct arena *are
 	    identity->key,
 	    context->correlation_id ? context->correlation_id : "",
 	    context->causation_id ? context->causation_id : "",
-	    pg_join(arena, context->emits, context->emit_count),
+	    pg_emits(arena, context),
 	    pg_time(arena, context->now_us),
 	    pg_int(arena, store->busy_ms),
 	    pg_trace(arena, context->traceparent, context->tracestate),

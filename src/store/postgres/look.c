@@ -99,6 +99,9 @@ static void read_event(struct arena *arena, const PGresult *result, int row, voi
 	    .traceparent = pg_cell_text(arena, result, row, 12),
 	    .tracestate = pg_cell_text(arena, result, row, 13),
 	    .at_us = pg_cell_int(result, row, 14),
+	    .topic = pg_cell_text(arena, result, row, 15),
+	    .partition_key = pg_cell_text(arena, result, row, 16),
+	    .headers = pg_cell_text(arena, result, row, 17),
 	};
 }
 

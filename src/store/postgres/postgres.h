@@ -65,7 +65,7 @@
 	X(LEASE_RENEW, lease_renew, 4)                                                                 \
 	X(ANSWER_DELETE, answer_delete, 2)                                                             \
 	X(ANSWER_INSERT, answer_insert, 4)                                                             \
-	X(EVENT_APPEND, event_append, 14)                                                              \
+	X(EVENT_APPEND, event_append, 17)                                                              \
 	X(EVENT_LIST, event_list, 2)                                                                   \
 	X(EVENT_LIST_COMMAND, event_list_command, 4)                                                   \
 	X(AUDIT_INSERT, audit_insert, 16)                                                              \
@@ -383,7 +383,10 @@ enum ibid_code pg_script_failed(struct pg_conn *conn, struct arena *arena,
 
 /* claim.c */
 int64_t pg_lock_key(const struct identity *identity);
-/* Names joined by commas, as emit reads them. NULL without memory. */
+/* What emit is told of the event types that a command declares: "A:1,B", an A by version 1 of its
+ * contract and a B without one. NULL without memory. */
+const char *pg_emits(struct arena *arena, const struct work_context *context);
+/* Names joined by commas. NULL without memory. */
 const char *pg_join(struct arena *arena, const char *const *names, size_t count);
 enum ibid_code pg_claim(struct store *store, struct arena *arena, const struct identity *identity,
                         const struct work_context *context, struct claim *ret,

@@ -42,6 +42,9 @@ enum ibid_code pg_put_event(struct tx *base, const struct event_row *event, stru
 	    pg_time(arena, event->at_us),
 	    event->traceparent,
 	    event->tracestate,
+	    event->topic,
+	    event->partition_key,
+	    event->headers,
 	};
 	return queue(tx, STATEMENT_EVENT_APPEND, values, err);
 }

@@ -69,6 +69,9 @@ static enum ibid_code insert(struct lite_tx *tx, const struct event_row *event,
 	lite_bind_text(&run, event->traceparent);
 	lite_bind_text(&run, event->tracestate);
 	lite_bind_int(&run, event->at_us);
+	lite_bind_text(&run, event->topic);
+	lite_bind_text(&run, event->partition_key ? event->partition_key : event->aggregate_id);
+	lite_bind_text(&run, event->headers ? event->headers : "{}");
 	if (!code)
 		code = lite_finish(&run, err);
 	lite_end(&run);
@@ -126,6 +129,9 @@ static void read_row(struct lite_run *run, struct arena *arena, void *row)
 	ret->traceparent = lite_read_text(run, arena);
 	ret->tracestate = lite_read_text(run, arena);
 	ret->at_us = lite_read_int(run);
+	ret->topic = lite_read_text(run, arena);
+	ret->partition_key = lite_read_text(run, arena);
+	ret->headers = lite_read_text(run, arena);
 }
 
 enum ibid_code lite_list_events(struct store *base, struct arena *arena, const char *tenant,

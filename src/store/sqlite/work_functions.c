@@ -8,6 +8,7 @@
 #include "base/canon.h"
 #include "base/json.h"
 #include "base/utf8.h"
+#include "store/event_rule.h"
 #include "store/sqlite/functions.h"
 #include "store/sqlite/work.h"
 
@@ -159,32 +160,30 @@ static enum ibid_code payload_too_long(struct ibid_err *err)
 }
 
 /* The canonical form of a JSON argument, appended. It may be longer than what was given. */
-static enum ibid_code read_payload(sqlite3_value *value, struct str *out, struct ibid_err *err)
+static enum ibid_code read_payload(struct arena *arena, sqlite3_value *value, struct str *out,
+                                   struct json **ret, struct ibid_err *err)
 {
-	struct arena arena = {0};
 	struct json *json = NULL;
 	const char *text = lite_work_text(value);
 	if (!text)
 		return err_set(err, IBID_FAILED, "ibid_emit: the payload is not JSON text");
 	if (sqlite3_value_bytes(value) > PAYLOAD_BYTES_MAX)
 		return payload_too_long(err);
-	enum ibid_code code = json_read(&arena, text, (size_t)sqlite3_value_bytes(value), 0, &json,
-	                                err);
-	if (code) {
-		code = err_set(err, IBID_FAILED, "ibid_emit: payload: %s", strdupa(err->text));
-	} else {
-		canon_write(out, json);
-		if (out->failed)
-			code = err_set(err, IBID_NOMEM, "out of memory");
-		else if (out->size > PAYLOAD_BYTES_MAX)
-			code = payload_too_long(err);
-	}
-	arena_release(&arena);
-	return code;
+	if (json_read(arena, text, (size_t)sqlite3_value_bytes(value), 0, &json, err))
+		return err_set(err, IBID_FAILED, "ibid_emit: payload: %s", strdupa(err->text));
+	canon_write(out, json);
+	if (out->failed)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	if (out->size > PAYLOAD_BYTES_MAX)
+		return payload_too_long(err);
+	*ret = json;
+	return IBID_OK;
 }
 
-static enum ibid_code append(struct lite_tx *tx, struct event_row *event, struct ibid_err *err)
+static enum ibid_code append(struct lite_tx *tx, struct arena *arena, struct json *payload,
+                             struct event_row *event, struct ibid_err *err)
 {
+	const struct event_rule *rule = event_rule_find(tx->context.rules, event->type);
 	if (tx->ordinal == EVENT_ORDINAL_MAX)
 		return err_set(err, IBID_FAILED, "ibid_emit: more than %d events in one command",
 		               EVENT_ORDINAL_MAX);
@@ -197,13 +196,16 @@ static enum ibid_code append(struct lite_tx *tx, struct event_row *event, struct
 	event->traceparent = tx->context.traceparent;
 	event->tracestate = tx->context.tracestate;
 	event->at_us = tx->context.now_us;
-	return lite_put_event(&tx->base, event, err);
+	enum ibid_code code = event_rule_apply(rule, arena, payload, event, err);
+	return code ? code : lite_put_event(&tx->base, event, err);
 }
 
 static void emit(sqlite3_context *context, int count, sqlite3_value **values)
 {
 	struct lite_tx *tx = work_of(context, "ibid_emit");
 	struct event_row event = {.version = 0};
+	struct arena arena = {0};
+	struct json *json = NULL;
 	struct str payload = STR_INIT(2 * (size_t)JSON_BYTES_MAX);
 	char id[UUID_TEXT_SIZE];
 	struct ibid_err err;
@@ -211,11 +213,12 @@ static void emit(sqlite3_context *context, int count, sqlite3_value **values)
 		return;
 	enum ibid_code code = read_arguments(tx, count, values, &event, &err);
 	if (!code)
-		code = read_payload(values[3], &payload, &err);
+		code = read_payload(&arena, values[3], &payload, &json, &err);
 	event.payload = str_text(&payload);
 	if (!code)
-		code = append(tx, &event, &err);
+		code = append(tx, &arena, json, &event, &err);
 	str_release(&payload);
+	arena_release(&arena);
 	if (code) {
 		stop(context, tx, &err);
 	} else {

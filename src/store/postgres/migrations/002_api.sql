@@ -566,6 +566,7 @@ create function ibid.emit_for_caller(aggregate_type text, aggregate_id text, eve
 returns uuid language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
 	open ibid.open_command;
+	place record;
 begin
 	if of_command is null and coalesce(nullif(current_setting('ibid.open', true), ''), '0')::int > 1 then
 		raise exception 'emit: more than one command is open; say which with command_id'
@@ -582,9 +583,12 @@ begin
 			given_key) then
 		perform ibid.refuse_event(open.ordinal, aggregate_type, aggregate_id, event_type, body, version, given_key);
 	end if;
+	-- by the newest contract that is kept
+	place := ibid.place_event(null, open.tenant, aggregate_type, aggregate_id, event_type, body);
 	return ibid.append_event(open.tenant, open.command_id, open.ordinal, aggregate_type, aggregate_id,
 		event_type, body, nullif(version, 0), given_key, open.correlation_id, open.causation_id,
-		clock_timestamp(), ibid.traceparent_in(open.trace), ibid.tracestate_in(open.trace));
+		clock_timestamp(), ibid.traceparent_in(open.trace), ibid.tracestate_in(open.trace), place.topic,
+		place.partition_key, place.headers);
 end $$;
 comment on function ibid.emit_for_caller(text, text, text, text, bigint, text, uuid) is
 	'emit, for a command that the caller began in its own transaction';
@@ -628,20 +632,26 @@ returns uuid language plpgsql as $$
 declare
 	ordinal int := nullif(current_setting('ibid.ordinal', true), '')::int + 1;
 	trace text := current_setting('ibid.trace', true);
+	declared int;
+	place record;
 	noted text;
 begin
 	if ordinal is null then
 		return ibid.emit_for_caller(aggregate_type, aggregate_id, type, payload, version, key, null);
-	elsif not ibid.is_event(ordinal, type = any (string_to_array(current_setting('ibid.emits'), ',')),
-			aggregate_type, aggregate_id, payload, version, key) then
+	end if;
+	declared := ibid.declared_version(current_setting('ibid.emits'), type);
+	if not ibid.is_event(ordinal, declared is not null, aggregate_type, aggregate_id, payload, version, key) then
 		perform ibid.refuse_event(ordinal, aggregate_type, aggregate_id, type, payload, version, key);
 	end if;
+	-- by the contract that the process which runs the command has loaded
+	place := ibid.place_event(declared, current_setting('ibid.tenant'), aggregate_type, aggregate_id, type, payload);
 	noted := set_config('ibid.ordinal', ordinal::text, true); -- an assignment, because PERFORM is a query
 	return ibid.append_event(current_setting('ibid.tenant'), current_setting('ibid.command_id')::uuid,
 		ordinal, aggregate_type, aggregate_id, type, payload, nullif(version, 0), key,
 		nullif(current_setting('ibid.correlation_id'), ''),
 		nullif(current_setting('ibid.causation_id'), ''), current_setting('ibid.now')::timestamptz,
-		ibid.traceparent_in(trace), ibid.tracestate_in(trace));
+		ibid.traceparent_in(trace), ibid.tracestate_in(trace), place.topic, place.partition_key,
+		place.headers);
 end $$;
 
 -- One more parameter, for transactions that began several commands; calls without it stay as they are.

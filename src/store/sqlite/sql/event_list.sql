@@ -3,7 +3,8 @@
 -- events of the tenant; it reads from the end of the table instead.
 select
   id, command_id, tenant, aggregatetype, aggregateid, type, payload, version, key, ordinal,
-  correlation_id, causation_id, traceparent, tracestate, created_us
+  correlation_id, causation_id, traceparent, tracestate, created_us, topic,
+  partition_key, coalesce(headers, '{}')
 from ibid_event
 where +tenant = ?1
 order by seq desc
