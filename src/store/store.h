@@ -388,6 +388,13 @@ struct outcome {
 };
 
 struct event_rules;
+struct lane_wish;
+struct lane_lease;
+struct lane_batch;
+struct lane_row;
+struct lane_settlement;
+struct held_event;
+struct delivery_row;
 
 /* What a script's emit needs to know about the command it runs for. */
 struct work_context {
@@ -667,9 +674,9 @@ struct store_ops {
 	enum ibid_code (*lock_row)(struct tx *, const char *row, struct ibid_err *);
 
 	/* Append an event that its rule was applied to: move the aggregate's head from version - 1 to
-	 * version, or by one, and insert the row. Reported here or by commit: another version than the next is IBID_REJECTED with
-	 * reason VERSION_CONFLICT and status 409; a key that was used before IBID_REJECTED with
-	 * EVENT_KEY_USED. */
+	 * version, or by one, and insert the row. Reported here or by commit: another version than the
+	 * next is IBID_REJECTED with reason VERSION_CONFLICT and status 409; a key that was used before
+	 * IBID_REJECTED with EVENT_KEY_USED. */
 	enum ibid_code (*put_event)(struct tx *, const struct event_row *, struct ibid_err *);
 	enum ibid_code (*put_audit)(struct tx *, const struct audit_row *, struct ibid_err *);
 
@@ -756,6 +763,42 @@ struct store_ops {
 	 * before. Cheap however many commands have an outcome. */
 	enum ibid_code (*list_unknown)(struct store *, struct arena *, const struct command_filter *,
 	                               struct command_row **ret, size_t *ret_count, struct ibid_err *);
+
+	/* ---- Outbox: each is one transaction of its own; see outbox.h
+	 * --------------------------------
+	 */
+
+	/* Say that this relay is there, and lease lanes that are free or whose lease has ended, up to
+	 * its share: as many as there are lanes for each relay that said so lately. Lanes that it holds
+	 * by this name are not among them, but count. `*ret_share`: who holds more gives some up. */
+	enum ibid_code (*lease_lanes)(struct store *, struct arena *, const struct lane_wish *,
+	                              struct lane_lease **ret, size_t *ret_count, size_t *ret_share,
+	                              struct ibid_err *);
+
+	/* What was committed in the lane since the cursor (the lease's own is only where it stood) and
+	 * has a topic: at most `limit` events and those of the transaction that the last one is of.
+	 * Cheap however much was delivered before, and whoever's transactions are open. `doubtful`:
+	 * leave out what has evidence for this destination. */
+	enum ibid_code (*read_lane)(struct store *, struct arena *, const struct lane_lease *,
+	                            const char *cursor, size_t limit, bool doubtful,
+	                            struct lane_batch *ret, struct ibid_err *);
+
+	/* All that stands in the lane's hold, by aggregate and version. */
+	enum ibid_code (*list_held)(struct store *, struct arena *, const struct lane_lease *,
+	                            struct held_event **ret, size_t *ret_count, struct ibid_err *);
+
+	/* All of it or nothing. IBID_FENCED: the lane is another's by now; nothing was written. */
+	enum ibid_code (*settle_lane)(struct store *, const struct lane_settlement *,
+	                              struct ibid_err *);
+
+	/* Of all destinations, by name. */
+	enum ibid_code (*list_lanes)(struct store *, struct arena *, struct lane_row **ret,
+	                             size_t *ret_count, struct ibid_err *);
+
+	/* Evidence of one event, the oldest first. */
+	enum ibid_code (*list_deliveries)(struct store *, struct arena *, const char *tenant,
+	                                  const struct uuid *event_id, struct delivery_row **ret,
+	                                  size_t *ret_count, struct ibid_err *);
 
 	/* ---- Evidence and looking -------------------------------------------------------------------
 	 */

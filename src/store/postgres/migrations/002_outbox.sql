@@ -1,0 +1,82 @@
+-- 002_outbox: how far events got, and toward whom.
+
+-- Lanes: an aggregate keeps the one that it got with its first event. Those from before schema 2 are in lane 0.
+alter table ibid.aggregate
+	add column lane smallint not null default 0,
+	add column xid xid8, -- the transaction of its newest event
+	add column before xid8; -- of the one before that
+alter table ibid.event
+	add column lane smallint not null default 0,
+	add column follows xid8; -- the transaction of its predecessor in the aggregate; null: there is none, or it is old
+create index event_lane on ibid.event (lane, xid) where topic is not null;
+
+create function ibid.lane_of(tenant text, aggregate_type text, aggregate_id text) returns smallint
+language sql immutable as $$
+	select (hashtextextended(tenant || chr(10) || aggregate_type || chr(10) || aggregate_id, 0) & 3)::smallint
+$$;
+comment on function ibid.lane_of(text, text, text) is 'the lane of a new aggregate';
+
+create table ibid.relay (
+	destination text collate "C",
+	relay text collate "C",
+	seen_at timestamptz not null,
+	primary key (destination, relay)
+) with (fillfactor = 50);
+comment on table ibid.relay is 'relays that are there: they share the lanes of a destination';
+
+-- Updated about once a second by its holder.
+create table ibid.relay_lane (
+	destination text collate "C",
+	lane smallint,
+	relay text, -- null: nobody holds it
+	token bigint not null,
+	lease_until timestamptz,
+	cursor text not null, -- '': at the beginning; see read_lane.sql
+	moved_at timestamptz,
+	delivered bigint not null,
+	primary key (destination, lane)
+) with (fillfactor = 50);
+comment on table ibid.relay_lane is 'how far each lane of a destination got, and who holds it (I6)';
+
+create table ibid.delivery (
+	tenant text collate "C",
+	event_id uuid,
+	destination text collate "C",
+	token bigint, -- of the lease under which it was sent
+	at timestamptz,
+	place text not null, -- topic, URL or file
+	partition int,
+	position bigint,
+	primary key (tenant, event_id, destination, token, at)
+) partition by range (event_id);
+create table ibid.delivery_default partition of ibid.delivery default;
+comment on table ibid.delivery is 'evidence: where and when an event arrived; inserted, never edited (I3)';
+create trigger delivery_is_never_edited before update or delete on ibid.delivery
+	for each row execute function ibid.refuse_edit();
+create trigger delivery_is_never_emptied before truncate on ibid.delivery
+	for each statement execute function ibid.refuse_edit();
+create trigger delivery_is_never_emptied before truncate on ibid.delivery_default
+	for each statement execute function ibid.refuse_edit();
+
+-- Few rows: what failed, and what comes behind it in its aggregate.
+create table ibid.delivery_hold (
+	destination text collate "C",
+	tenant text collate "C",
+	event_id uuid,
+	lane smallint not null,
+	aggregatetype text collate "C" not null,
+	aggregateid text collate "C" not null,
+	version bigint not null,
+	state text collate "C" not null,
+	attempts int not null,
+	failure text,
+	reason text,
+	why text,
+	next_at timestamptz,
+	since timestamptz not null,
+	primary key (destination, tenant, event_id),
+	constraint delivery_hold_state_check check (state in ('WAITS', 'FAILED', 'PARKED', 'RELEASED', 'SKIPPED'))
+);
+create index delivery_hold_lane on ibid.delivery_hold (destination, lane, tenant, aggregatetype, aggregateid, version);
+comment on table ibid.delivery_hold is
+	'events that could not go to a destination, and those behind them in their aggregates (I5, I8)';
