@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane.h -- one leased lane of a destination: read what is new, send it, keep what became of it. */
+#ifndef RELAY_LANE_H
+#define RELAY_LANE_H
+
+#include "relay/relay.h"
+
+/* A lane that is held. `lease` is copied. NULL without memory. */
+struct relay_lane *lane_new(struct relay *relay, const struct lane_lease *lease);
+void lane_free(
+    struct relay_lane *lane); /* takes NULL; gives nothing up: the lease ends by itself */
+
+/* One bounded piece of work. `*ret_wait_us`: when it wants to run again, from now. IBID_FENCED: the
+ * lane is another's, in the store or at the destination: it is of no more use here. Any other
+ * failure was logged, and is tried again. */
+IBID_CHECK enum ibid_code lane_step(struct relay_lane *lane, int64_t *ret_wait_us,
+                                    struct ibid_err *err);
+
+/* Keep where it stands and give it up, so that another need not wait for the lease to end. */
+void lane_give_up(struct relay_lane *lane);
+
+int lane_number(const struct relay_lane *lane);
+
+#endif

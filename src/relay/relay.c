@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* relay.c -- leases, and a thread for each lane that is held.
+ *
+ * (R1) A lane's object belongs to its thread, from its lease to its end. (R2) The thread that runs
+ * the relay leases lanes, and asks threads to end; nobody waits for the destination but a lane's
+ * thread. */
+#include "relay/relay.h"
+
+#include "base/steady.h"
+#include "relay/lane.h"
+
+#include <stdlib.h>
+
+void relay_init(struct relay *relay, const struct relay_options *options)
+{
+	*relay = (struct relay){.options = *options};
+	relay->options.policy.unknown = RETRY_REPEAT; /* under the same id: who receives it knows */
+	pthread_mutex_init(&relay->lock, NULL);
+	steady_cond_init(&relay->woken);
+}
+
+void relay_release(struct relay *relay)
+{
+	pthread_cond_destroy(&relay->woken);
+	pthread_mutex_destroy(&relay->lock);
+}
+
+struct relay_counts relay_counts(struct relay *relay)
+{
+	pthread_mutex_lock(&relay->lock);
+	struct relay_counts counts = relay->counts;
+	pthread_mutex_unlock(&relay->lock);
+	return counts;
+}
+
+void relay_wake(struct relay *relay)
+{
+	pthread_mutex_lock(&relay->lock);
+	relay->hint++;
+	pthread_cond_broadcast(&relay->woken);
+	pthread_mutex_unlock(&relay->lock);
+}
+
+void relay_stop(struct relay *relay)
+{
+	atomic_store(&relay->stop, true);
+	relay_wake(relay);
+}
+
+/* ---- A lane's thread ------------------------------------------------------------------------ */
+
+struct worker {
+	struct relay *relay;
+	struct relay_lane *lane;
+	pthread_t thread;
+	bool used, ended; /* under the relay's lock; likewise: */
+	bool leave;       /* it is to give its lane up */
+};
+
+/* Until it is time, something may have come, or it is to end. */
+static void wait_for(struct worker *worker, uint64_t *hint, int64_t wait_us)
+{
+	struct relay *relay = worker->relay;
+	struct timespec until = steady_after(wait_us);
+	pthread_mutex_lock(&relay->lock);
+	while (!atomic_load(&relay->stop) && !worker->leave && relay->hint == *hint)
+		if (pthread_cond_timedwait(&relay->woken, &relay->lock, &until))
+			break;
+	*hint = relay->hint;
+	pthread_mutex_unlock(&relay->lock);
+}
+
+static bool must_leave(struct worker *worker)
+{
+	pthread_mutex_lock(&worker->relay->lock);
+	bool leave = worker->leave || atomic_load(&worker->relay->stop);
+	pthread_mutex_unlock(&worker->relay->lock);
+	return leave;
+}
+
+static void *work(void *user)
+{
+	struct worker *worker = user;
+	struct relay *relay = worker->relay;
+	struct ibid_err err = {0};
+	enum ibid_code code = IBID_OK;
+	int64_t wait_us = 0;
+	uint64_t hint = 0;
+	while (!code && !must_leave(worker)) {
+		code = lane_step(worker->lane, &wait_us, &err);
+		if (!code && wait_us)
+			wait_for(worker, &hint, wait_us);
+	}
+	if (code)
+		LOG(&relay->options.log, IBID_LOG_WARN, "relay.fenced",
+		    {"destination", log_text(relay->options.broker->name)},
+		    {"lane", log_int(lane_number(worker->lane))}, {"reason", log_text(err.text)});
+	else
+		lane_give_up(worker->lane);
+	lane_free(worker->lane);
+	pthread_mutex_lock(&relay->lock);
+	worker->ended = true;
+	pthread_cond_broadcast(&relay->woken);
+	pthread_mutex_unlock(&relay->lock);
+	return NULL;
+}
+
+/* ---- Leases --------------------------------------------------------------------------------- */
+
+struct crew {
+	struct relay *relay;
+	struct worker workers[OUTBOX_LANES];
+};
+
+static void join_ended(struct crew *crew, bool all)
+{
+	for (size_t i = 0; i < OUTBOX_LANES; i++) {
+		struct worker *worker = &crew->workers[i];
+		pthread_mutex_lock(&crew->relay->lock);
+		bool join = worker->used && (all || worker->ended);
+		pthread_mutex_unlock(&crew->relay->lock);
+		if (!join)
+			continue;
+		pthread_join(worker->thread, NULL);
+		*worker = (struct worker){0};
+	}
+}
+
+static enum ibid_code start(struct crew *crew, const struct lane_lease *lease, struct ibid_err *err)
+{
+	size_t at = 0;
+	while (at < OUTBOX_LANES && crew->workers[at].used)
+		at++;
+	if (at == OUTBOX_LANES) /* one of its threads ends only now: the lease is left to end, too */
+		return IBID_OK;
+	struct worker *worker = &crew->workers[at];
+	*worker = (struct worker){.relay = crew->relay, .lane = lane_new(crew->relay, lease)};
+	if (!worker->lane || pthread_create(&worker->thread, NULL, work, worker)) {
+		lane_free(worker->lane);
+		return err_set(err, IBID_NOMEM, "out of memory or threads");
+	}
+	worker->used = true;
+	LOG(&crew->relay->options.log, IBID_LOG_INFO, "relay.leased",
+	    {"destination", log_text(lease->destination)}, {"lane", log_int(lease->lane)},
+	    {"token", log_int(lease->token)});
+	return IBID_OK;
+}
+
+/* Others are there, too. */
+static void give_up_more_than(struct crew *crew, size_t share)
+{
+	size_t held = 0;
+	pthread_mutex_lock(&crew->relay->lock);
+	for (size_t i = 0; i < OUTBOX_LANES; i++) {
+		struct worker *worker = &crew->workers[i];
+		if (!worker->used || worker->ended || worker->leave)
+			continue;
+		worker->leave = ++held > share;
+	}
+	pthread_cond_broadcast(&crew->relay->woken);
+	pthread_mutex_unlock(&crew->relay->lock);
+}
+
+static enum ibid_code lease(struct crew *crew, struct ibid_err *err)
+{
+	const struct relay_options *options = &crew->relay->options;
+	const struct lane_wish wish = {options->broker->name, options->name, options->lease_us};
+	struct arena arena = {0};
+	struct lane_lease *leases = NULL;
+	struct ibid_err own = {0};
+	size_t count = 0, share = OUTBOX_LANES;
+	enum ibid_code code = options->store->ops->lease_lanes(options->store, &arena, &wish, &leases,
+	                                                       &count, &share, &own);
+	if (code) { /* whoever holds a lane finds out for itself */
+		LOG(&options->log, IBID_LOG_WARN, "relay.lease",
+		    {"destination", log_text(wish.destination)}, {"reason", log_text(own.text)});
+		code = IBID_OK;
+		count = 0;
+	} else {
+		give_up_more_than(crew, share);
+	}
+	for (size_t i = 0; !code && i < count; i++)
+		code = start(crew, &leases[i], err);
+	arena_release(&arena);
+	return code;
+}
+
+static void wait_next(struct relay *relay)
+{
+	struct timespec until = steady_after(relay->options.lease_us / 3);
+	pthread_mutex_lock(&relay->lock);
+	while (!atomic_load(&relay->stop))
+		if (pthread_cond_timedwait(&relay->woken, &relay->lock, &until))
+			break;
+	pthread_mutex_unlock(&relay->lock);
+}
+
+enum ibid_code relay_run(struct relay *relay, struct ibid_err *err)
+{
+	struct crew crew = {.relay = relay};
+	enum ibid_code code = IBID_OK;
+	while (!code && !atomic_load(&relay->stop)) {
+		join_ended(&crew, false);
+		code = lease(&crew, err);
+		if (!code)
+			wait_next(relay);
+	}
+	relay_stop(relay);
+	join_ended(&crew, true);
+	return code;
+}
