@@ -86,9 +86,8 @@ static size_t read_batch(struct arena *arena, struct record **ret)
 	return count;
 }
 
-static void say(struct str *text)
+static void say(const struct str *text)
 {
-	str_addc(text, '\n');
 	pthread_mutex_lock(&out);
 	for (size_t at = 0; at < text->size;) {
 		ssize_t wrote = write(ends_fd, text->data + at, text->size - at);
@@ -97,38 +96,56 @@ static void say(struct str *text)
 		at += (size_t)wrote;
 	}
 	pthread_mutex_unlock(&out);
-	str_release(text);
 }
 
-static void tell_end(const struct record *record)
+static void add_end(struct str *text, const struct record *record)
 {
 	static const char *const ends[] = {"not-tried", "acked", "failed"};
-	struct str text = STR_INIT(1 << 20);
-	obj_begin(&text, NULL, '{');
-	obj_text(&text, "id", record->id);
-	obj_text(&text, "end", ends[record->end]);
+	obj_begin(text, NULL, '{');
+	obj_text(text, "id", record->id);
+	obj_text(text, "end", ends[record->end]);
 	if (record->end == RECORD_FAILED) {
-		obj_text(&text, "class", failure_class_name(record->failure));
-		obj_text(&text, "reason", record->reason);
-		obj_text(&text, "why", record->why);
-		obj_int(&text, "retry_after_us", record->retry_after_us);
+		obj_text(text, "class", failure_class_name(record->failure));
+		obj_text(text, "reason", record->reason);
+		obj_text(text, "why", record->why);
+		obj_int(text, "retry_after_us", record->retry_after_us);
 	}
-	obj_text(&text, "place", record->place);
-	obj_int(&text, "partition", record->partition);
-	obj_int(&text, "offset", record->offset);
-	obj_int(&text, "acked_us", record->acked_us);
-	obj_end(&text, '}');
-	say(&text);
+	obj_text(text, "place", record->place);
+	obj_int(text, "partition", record->partition);
+	obj_int(text, "offset", record->offset);
+	obj_int(text, "acked_us", record->acked_us);
+	obj_end(text, '}');
+	str_addc(text, '\n');
+}
+
+static void add_code(struct str *text, const char *what, enum ibid_code code,
+                     const struct ibid_err *err)
+{
+	obj_begin(text, NULL, '{');
+	obj_text(text, what, ibid_code_name(code));
+	obj_text(text, "error", code ? err->text : NULL);
+	obj_end(text, '}');
+	str_addc(text, '\n');
 }
 
 static void tell_code(const char *what, enum ibid_code code, const struct ibid_err *err)
 {
 	struct str text = STR_INIT(1 << 20);
-	obj_begin(&text, NULL, '{');
-	obj_text(&text, what, ibid_code_name(code));
-	obj_text(&text, "error", code ? err->text : NULL);
-	obj_end(&text, '}');
+	add_code(&text, what, code, err);
 	say(&text);
+	str_release(&text);
+}
+
+/* Batches of several channels do not mix in what is told of them. */
+static void tell_batch(const struct record *records, size_t count, enum ibid_code code,
+                       const struct ibid_err *err)
+{
+	struct str text = STR_INIT(LINE_BYTES_MAX);
+	for (size_t i = 0; i < count; i++)
+		add_end(&text, &records[i]);
+	add_code(&text, "batch", code, err);
+	say(&text);
+	str_release(&text);
 }
 
 static void *carry(void *user)
@@ -146,9 +163,7 @@ static void *carry(void *user)
 		size_t count = read_batch(&arena, &records);
 		if (count) {
 			code = broker->ops->publish(channel, records, count, &stop, &err);
-			for (size_t i = 0; i < count; i++)
-				tell_end(&records[i]);
-			tell_code("batch", code, &err);
+			tell_batch(records, count, code, &err);
 		}
 		free(records);
 		arena_release(&arena);
