@@ -5,8 +5,8 @@
  * false): a receiver deduplicates by webhook-id, and guards by version where order matters.
  *
  * (W1) At most `in_flight` requests of a destination are under way, over all of its channels.
- * (W2) A record is sent when the one before it in its aggregate is acknowledged, never earlier
- * (I5). (W3) An answer that is about the receiver ends the batch: what was not sent waits, untried.
+ * (W2) A record is sent when the one before it in its aggregate is acknowledged (I5).
+ * (W3) An answer that is about the receiver ends the batch: what was not sent waits, untried.
  *
  * The lock guards `under_way` and the flights' `ended`; it is held by the calls' thread only to set
  * them. */

@@ -160,15 +160,35 @@ class Restarts(FileBed):
                     acked.add(said["id"])
         feeder.join()
 
-    def check_after_kills(self, acked):
-        self.publisher().publish(record("last"))
+    def check_lines(self, acked):
+        self.assert_ends(self.publisher().publish(record("last")), ACKED)
         ids = self.ids()
         self.assertEqual(len(ids), len(set(ids)))
         self.assertLessEqual(acked | {"event-last"}, set(ids))
+
+    def check_after_kills(self, acked):
+        self.check_lines(acked)
         self.assertGreater(len(acked), 100)
 
     def test_killed_at_any_moment_every_line_is_whole_and_what_was_acknowledged_is_there(self):
         self.check_after_kills(self.kill_in_the_middle(40, 1, 1))
+
+    def test_killed_in_the_middle_of_a_write_likewise(self):
+        torn, size = 0, lambda: os.stat(self.file).st_size
+        for n in range(8):
+            publisher = self.publisher()
+            self.assert_ends(publisher.publish(record(n)), ACKED)
+            before = size()
+            publisher.send([record("large-%d-%d" % (n, k), payload='"%s"' % ("x" * (4 << 20))) for k in range(8)])
+            while size() == before:  # it writes at this moment
+                pass
+            publisher.process.kill()
+            publisher.end()
+            with open(self.file, "rb") as file:
+                file.seek(-1, os.SEEK_END)
+                torn += file.read(1) != b"\n"
+        self.assertGreater(torn, 0)
+        self.check_lines({"event-%d" % n for n in range(8)})
 
     def test_killed_together_with_others_likewise(self):
         self.check_after_kills(self.kill_in_the_middle(15, 2, 3))

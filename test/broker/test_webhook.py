@@ -264,7 +264,7 @@ class Answers(HookBed):
         in_an_hour = time.time() + 3600
         for status, value, least, most in (
                 (429, "7", 7000000, 7000000), (503, "120", 120000000, 120000000), (500, "3", 3000000, 3000000),
-                (429, "0", 0, 0), (429, "999999999999999999999999", day_us, day_us), (429, "-5", 0, 0),
+                (429, "0", 0, 0), (429, "-5", 0, 0), *[(429, "9" * digits, day_us, day_us) for digits in range(6, 40)],
                 (429, "soon", 0, 0), (429, "7 apples", 0, 0), (429, "", 0, 0),
                 (429, email.utils.formatdate(in_an_hour, usegmt=True), 3500 * 10**6, 3601 * 10**6),
                 (429, time.strftime("%A, %d-%b-%y %H:%M:%S GMT", time.gmtime(in_an_hour)), 3500 * 10**6, 3601 * 10**6),
@@ -442,15 +442,16 @@ class Tls(HookBed):
         server = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(server.close)
 
-        def cut():
+        def cut(sizes):
             with contextlib.suppress(OSError):
-                while True:
+                for size in sizes:
                     client, _ = server.accept()
-                    client.recv(5)
+                    client.recv(size)  # what is not read makes the end a reset
                     client.close()
-        threading.Thread(target=cut, daemon=True).start()
-        ends = self.hook(url="https://127.0.0.1:%d/" % server.getsockname()[1]).publish(record(1))
-        self.assert_ends(ends, ("failed", "transient", "WEBHOOK_UNREACHABLE"))
+        threading.Thread(target=cut, args=((5, 65536),), daemon=True).start()
+        publisher = self.hook(url="https://127.0.0.1:%d/" % server.getsockname()[1])
+        for _ in range(2):
+            self.assert_ends(publisher.publish(record(1)), ("failed", "transient", "WEBHOOK_UNREACHABLE"))
 
 
 class Settings(Bed):
