@@ -256,12 +256,13 @@ static bool open_file(struct file_broker *file, struct trouble *trouble)
 	if (fd < 0)
 		return troubled(trouble, "it can't be opened", errno);
 	file->fd = fd;
-	if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && sync_directory(file, trouble))
-		return true;
-	if (!S_ISREG(stat.st_mode))
-		troubled(trouble, "it is not a regular file", 0);
-	close_file(file);
-	return false;
+	bool good = fstat(fd, &stat) == 0 || troubled(trouble, "it can't be looked at", errno);
+	if (good && !S_ISREG(stat.st_mode))
+		good = troubled(trouble, "it is not a regular file", 0);
+	good = good && sync_directory(file, trouble);
+	if (!good)
+		close_file(file);
+	return good;
 }
 
 /* Is the open file still the one of that name? */

@@ -9,23 +9,23 @@
 static const struct meaning {
 	int from, to;
 	enum failure_class failure;
-	const char *reason;
 	bool of_receiver; /* and not of the record */
+	const char *reason;
 } meanings[] = {
     /* The first that fits. */
-    {300, 399, FAILURE_PERMANENT, "WEBHOOK_REDIRECT", true},
-    {401, 401, FAILURE_SECURITY, "WEBHOOK_UNAUTHORIZED", true},
-    {403, 403, FAILURE_SECURITY, "WEBHOOK_UNAUTHORIZED", true},
-    {407, 407, FAILURE_SECURITY, "WEBHOOK_UNAUTHORIZED", true},
-    {408, 408, FAILURE_TRANSIENT, "WEBHOOK_ERROR", true},
-    {410, 410, FAILURE_PERMANENT, "WEBHOOK_GONE", true},
-    {413, 413, FAILURE_POISON, "RECORD_TOO_LARGE", false},
-    {425, 425, FAILURE_TRANSIENT, "WEBHOOK_ERROR", true},
-    {429, 429, FAILURE_CAPACITY, "WEBHOOK_BUSY", true},
-    {400, 499, FAILURE_PERMANENT, "WEBHOOK_REFUSED", false},
-    {502, 504, FAILURE_TRANSIENT, "WEBHOOK_ERROR", true},
-    {500, 599, FAILURE_TRANSIENT, "WEBHOOK_ERROR", false},
-    {0, 0, FAILURE_UNKNOWN, "WEBHOOK_NO_ANSWER", true}, /* nothing that HTTP knows */
+    {300, 399, FAILURE_PERMANENT, true, "WEBHOOK_REDIRECT"},
+    {401, 401, FAILURE_SECURITY, true, "WEBHOOK_UNAUTHORIZED"},
+    {403, 403, FAILURE_SECURITY, true, "WEBHOOK_UNAUTHORIZED"},
+    {407, 407, FAILURE_SECURITY, true, "WEBHOOK_UNAUTHORIZED"},
+    {408, 408, FAILURE_TRANSIENT, true, "WEBHOOK_ERROR"},
+    {410, 410, FAILURE_PERMANENT, true, "WEBHOOK_GONE"},
+    {413, 413, FAILURE_POISON, false, "RECORD_TOO_LARGE"},
+    {425, 425, FAILURE_TRANSIENT, true, "WEBHOOK_ERROR"},
+    {429, 429, FAILURE_CAPACITY, true, "WEBHOOK_BUSY"},
+    {400, 499, FAILURE_PERMANENT, false, "WEBHOOK_REFUSED"},
+    {502, 504, FAILURE_TRANSIENT, true, "WEBHOOK_ERROR"},
+    {500, 599, FAILURE_TRANSIENT, false, "WEBHOOK_ERROR"},
+    {0, 0, FAILURE_UNKNOWN, true, "WEBHOOK_NO_ANSWER"}, /* nothing that HTTP knows */
 };
 
 static const struct meaning *meaning_of(int status)

@@ -52,7 +52,7 @@ struct call {
 
 	/* Its end. */
 	enum call_end end;
-	char why[CALL_WHY_SIZE]; /* one clause for people, where there is no answer */
+	char why[CALL_WHY_SIZE];      /* one clause for people, where there is no answer */
 	char detail[CURL_ERROR_SIZE]; /* more of that; it may name addresses */
 	bool distrusted;              /* it was not sent: there is no TLS with who answers there */
 	bool off_limits;              /* it was not sent: not one public address, see public_only */
