@@ -38,7 +38,7 @@ enum {
 	ECHO_BYTES = 32,
 	CONNECT_US = 5000000,
 	POLL_US = 50000,
-	GRACE_US = 500000, /* for answers on their way when everything stops */
+	GRACE_US = 1000000, /* for answers on their way when everything stops */
 };
 
 struct hook_settings {

@@ -321,7 +321,7 @@ class Silence(HookBed):
         self.receiver.answers["event-1"] = drop
         self.receiver.answers["event-2"] = lambda handler: (handler.wfile.write(b"HTTP/1.1 20"), drop(handler))
         self.receiver.answers["event-3"] = self.receiver.hang
-        publisher = self.hook("deadline=300ms")
+        publisher = self.hook("deadline=1s")
         for number in (1, 2, 3):
             ends = publisher.publish(record(number, 1), record(9, 1))
             self.assert_ends(ends, ("failed", "unknown", "WEBHOOK_NO_ANSWER"), NOT_TRIED)
@@ -351,11 +351,19 @@ class Silence(HookBed):
         self.assert_ends(ends, ("failed", "unknown", "WEBHOOK_NO_ANSWER"), ACKED, NOT_TRIED, ACKED)
 
     def test_an_answer_on_its_way_at_the_stop_is_waited_for_a_moment(self):
-        self.receiver.pause_s = 0.2
+        stopped = threading.Event()
+
+        def answer_late(handler):
+            stopped.wait(LIMIT_S)
+            time.sleep(0.1)  # the stop is seen
+            handler.send_response(204)
+            handler.end_headers()
+        self.receiver.answers["event-1"] = answer_late
         publisher = self.hook()
         publisher.send([record(1)])
         self.await_true(lambda: self.receiver.ids())
         publisher.stop()
+        stopped.set()
         self.assert_ends(publisher.batch(), ACKED)
 
 
