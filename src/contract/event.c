@@ -2,6 +2,7 @@
 /* event.c -- the questions that the contract of an event answers. */
 #include "contract/event.h"
 
+#include "base/str.h"
 #include "contract/build.h"
 
 #include <stddef.h>
@@ -178,6 +179,20 @@ void *event_begin(struct reading *reading, struct contract *contract)
 	return event;
 }
 
+/* What is stored with each event beside its columns: 002_event.sql makes the same. */
+static const char *make_headers(struct arena *arena, const struct event_contract *event)
+{
+	struct str text = STR_INIT(64 << 10);
+	str_addf(&text, "{\"event_version\":\"%d\"", event->rule.version);
+	for (size_t i = 0; i < event->deliver_to.count; i++)
+		str_addf(&text, "%s%s", i ? "," : ",\"deliver_to\":\"", event->deliver_to.items[i]);
+	str_adds(&text, event->deliver_to.count ? "\"}" : "}");
+	const char *headers = text.failed ? NULL : arena_strndup(arena, text.data, text.size);
+	arena->failed |= text.failed;
+	str_release(&text);
+	return headers;
+}
+
 /* What all kinds have stands in the contract, and the rule holds all that writing needs. */
 void event_finish(struct reading *reading, struct contract *contract)
 {
@@ -185,7 +200,7 @@ void event_finish(struct reading *reading, struct contract *contract)
 	struct event_rule *rule = &event->rule;
 	rule->required = event->required.items;
 	rule->required_count = event->required.count;
-	rule->headers = arena_printf(reading->arena, "{\"event_version\":\"%d\"}", rule->version);
+	rule->headers = make_headers(reading->arena, event);
 	contract->name = rule->type;
 	contract->version = rule->version;
 	contract->owner = event->owner;

@@ -5,6 +5,8 @@
  * the thread alone, and without the lock. */
 #include "net/calls.h"
 
+#include "net/address.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +78,21 @@ static size_t on_more(char *to, size_t one, size_t room, void *user)
 	return call->more(call, to, one * room);
 }
 
+/* The address is what a name stands for at this moment: it can't be another one when it is called.
+ */
+static curl_socket_t on_socket(void *user, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	struct call *call = user;
+	(void)purpose;
+	if (!address_is_public(&address->addr)) {
+		call->off_limits = !call->reachable;
+		return CURL_SOCKET_BAD;
+	}
+	call->reachable = true;
+	call->off_limits = false;
+	return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
 /* There is a connection, and nothing was sent on it. */
 static int on_ready(void *user, char *address, char *own_address, int port, int own_port)
 {
@@ -140,6 +157,11 @@ static enum ibid_code prepare(const struct calls *calls, struct call *call, stru
 	curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, call->repeatable ? 0L : 1L);
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(connect_us));
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, milliseconds(call->deadline_us));
+	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->detail);
+	if (calls->options.public_only) {
+		curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_socket);
+		curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, call);
+	}
 	if (calls->options.authorities)
 		curl_easy_setopt(easy, CURLOPT_CAINFO, calls->options.authorities);
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->headers);
@@ -166,6 +188,25 @@ static bool was_sent(CURL *easy)
 	return head > 0 || body > 0;
 }
 
+/* A handshake that was cut off says nothing of whom we may trust: somebody restarts. libcurl tells
+ * that apart in words only. */
+static bool is_distrust(CURLcode code, const char *detail)
+{
+	switch (code) {
+	case CURLE_PEER_FAILED_VERIFICATION:
+	case CURLE_SSL_CERTPROBLEM:
+	case CURLE_SSL_CIPHER:
+	case CURLE_SSL_CACERT_BADFILE:
+	case CURLE_SSL_ISSUER_ERROR:
+	case CURLE_SSL_INVALIDCERTSTATUS:
+	case CURLE_SSL_CLIENTCERT: return true;
+	case CURLE_SSL_CONNECT_ERROR:
+		return !strstr(detail, "SSL_ERROR_SYSCALL") && !strstr(detail, "unexpected eof") &&
+		       !strstr(detail, "reset by peer");
+	default: return false;
+	}
+}
+
 static void conclude(const struct calls *calls, struct call *call, CURLcode code)
 {
 	call->took_us = env_steady_us(calls->env) - call->began_us;
@@ -174,7 +215,9 @@ static void conclude(const struct calls *calls, struct call *call, CURLcode code
 	} else {
 		call->end = was_sent(call->easy) ? CALL_SILENT : CALL_NOT_SENT;
 		snprintf(call->why, sizeof call->why, "%s", curl_easy_strerror(code));
+		call->distrusted = call->end == CALL_NOT_SENT && is_distrust(code, call->detail);
 	}
+	call->off_limits = call->off_limits && call->end == CALL_NOT_SENT;
 	curl_easy_cleanup(call->easy);
 	call->easy = NULL;
 }

@@ -32,7 +32,7 @@ struct call {
 	size_t body_size;
 	int64_t deadline_us;     /* for all of it */
 	int64_t send_by_us;      /* on the steady clock: later nothing is sent any more; 0: whenever */
-	bool repeatable;         /* it changes nothing: a connection may be used again */
+	bool repeatable;         /* it may be made twice: a connection may be used again */
 	const atomic_bool *stop; /* becomes true when it is not wanted any more; NULL: it is wanted */
 	size_t answer_max;       /* bytes of the answer's body that are kept; more: `too_large` */
 
@@ -52,7 +52,10 @@ struct call {
 
 	/* Its end. */
 	enum call_end end;
-	char why[CALL_WHY_SIZE]; /* one clause for people, where there is no answer */
+	char why[CALL_WHY_SIZE];      /* one clause for people, where there is no answer */
+	char detail[CURL_ERROR_SIZE]; /* more of that; it may name addresses */
+	bool distrusted;              /* it was not sent: there is no TLS with who answers there */
+	bool off_limits;              /* it was not sent: not one public address, see public_only */
 	int status;
 	struct str answer_head; /* the lines of its headers */
 	struct str answer;
@@ -62,7 +65,8 @@ struct call {
 	/* calls.c's own. */
 	CURL *easy;
 	struct env *env;
-	bool headed; /* what follows are trailers */
+	bool headed;    /* what follows are trailers */
+	bool reachable; /* there was an address that may be called */
 	int64_t began_us, late_at_us;
 	bool adding, going_on, breaking_off;
 	struct call *next;
@@ -71,6 +75,9 @@ struct call {
 struct calls_options {
 	const char *authorities; /* PEM file of who may vouch for a service; NULL: the system's */
 	int64_t connect_us;      /* for making a connection */
+	/* Only addresses of the public Internet are called. It is the address of a connection that
+	 * counts, not what a name stood for when somebody looked. */
+	bool public_only;
 };
 
 struct calls;

@@ -27,7 +27,7 @@ struct event_rule {
 	const char *const *required;   /* pointers: each is there, and not null */
 	size_t required_count;
 	size_t max_bytes;    /* of the payload, as it is stored */
-	const char *headers; /* {"event_version":"1"} */
+	const char *headers; /* {"event_version":"1","deliver_to":"kafka-main,audit-file"} */
 };
 
 /* Of different types, in their order. */

@@ -105,7 +105,9 @@ static void assert_event(const char *id, const char *topic, const char *key, con
 		fail_msg("%s: not one event to %s, by %s, with %s", id, topic, key, headers);
 }
 
-static const char topic_1[] = "tests.ledger.events.v1", headers_1[] = "{\"event_version\":\"1\"}";
+static const char topic_1[] = "tests.ledger.events.v1",
+                  headers_1[] =
+                      "{\"event_version\":\"1\",\"deliver_to\":\"kafka-main,audit-file\"}";
 
 /* ---- Violations ----------------------------------------------------------------------------- */
 
@@ -194,7 +196,8 @@ static void a_partition_key_is_at_most_255_bytes(void **state)
 		snprintf(body, sizeof body, "{\"amount\":1," LINE ",\"account\":\"%s\"}", key);
 		snprintf(id, sizeof id, "%s-255", operations[k]);
 		expect_said(operations[k], id, &(struct telling){"ledger", body}, "executed 201", "");
-		assert_event(id, topic_1, key, "{\"event_version\":\"2\"}");
+		assert_event(id, topic_1, key,
+		             "{\"event_version\":\"2\",\"deliver_to\":\"kafka-main,audit-file\"}");
 	}
 }
 
@@ -243,7 +246,8 @@ static void the_partition_key_is_the_aggregates_id_or_the_tenant(void **state)
 	partition_by("2", "aggregate_id");
 	for (size_t k = 0; k < COUNT(operations); k++) {
 		expect_said(operations[k], operations[k], &empty, "executed 201", "");
-		assert_event(operations[k], "by-2", operations[k], "{\"event_version\":\"2\"}");
+		assert_event(operations[k], "by-2", operations[k],
+		             "{\"event_version\":\"2\",\"deliver_to\":\"kafka-main,audit-file\"}");
 	}
 	bed_exec(&bed, "delete from told");
 	partition_by("3", "tenant");
@@ -251,7 +255,8 @@ static void the_partition_key_is_the_aggregates_id_or_the_tenant(void **state)
 		char id[48];
 		snprintf(id, sizeof id, "%s-3", operations[k]);
 		expect_said(operations[k], id, &empty, "executed 201", "");
-		assert_event(id, "by-3", "t", "{\"event_version\":\"3\"}");
+		assert_event(id, "by-3", "t",
+		             "{\"event_version\":\"3\",\"deliver_to\":\"kafka-main,audit-file\"}");
 	}
 }
 
@@ -281,7 +286,8 @@ static void a_process_goes_by_the_version_that_it_has_loaded(void **state)
 		            &(struct telling){"ledger", "{\"amount\":1,\"currency\":\"EUR\"," LINE
 		                                        ",\"account\":\"A-1\"}"},
 		            "executed 201", "");
-		assert_event(id, "tests.ledger.events.v2", "A-1", "{\"event_version\":\"2\"}");
+		assert_event(id, "tests.ledger.events.v2", "A-1",
+		             "{\"event_version\":\"2\",\"deliver_to\":\"kafka-main,audit-file\"}");
 	}
 	ibid_close(old);
 }

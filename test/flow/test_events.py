@@ -129,7 +129,7 @@ class CommandLine(Bed):
                 event = self.show(store, key)["events"][0]
                 self.assertEqual(
                     (event["topic"], event["partition_key"], event["headers"], event["version"],
-                     event["traceparent"]), (TOPIC, "A-1", {"event_version": "1"}, 1, TRACE))
+                     event["traceparent"]), (TOPIC, "A-1", {"event_version": "1", "deliver_to": "kafka-main,audit-file"}, 1, TRACE))
 
     def test_a_violation_fails_the_command_and_a_repair_lets_it_through_on_sqlite(self):
         self.check_violations(self.sqlite())
@@ -232,7 +232,7 @@ class SqlApi(Bed):
             command = self.begin(key)
             self.emit("ledger", key, but())
             self.finish(command)
-            self.assertEqual(self.events(key), [(TOPIC, "A-1", {"event_version": "1"}, 1, TRACE)])
+            self.assertEqual(self.events(key), [(TOPIC, "A-1", {"event_version": "1", "deliver_to": "kafka-main,audit-file"}, 1, TRACE)])
 
     def test_the_newest_contract_that_is_kept_applies(self):
         self.replace("told.yaml", "version: 1", "version: 2")
@@ -247,7 +247,7 @@ class SqlApi(Bed):
         command = self.begin("k")
         self.emit("ledger", "k", but(currency="EUR"))
         self.finish(command)
-        self.assertEqual(self.events("k"), [("tests.ledger.events.v2", "A-1", {"event_version": "2"}, 1, TRACE)])
+        self.assertEqual(self.events("k"), [("tests.ledger.events.v2", "A-1", {"event_version": "2", "deliver_to": "kafka-main,audit-file"}, 1, TRACE)])
 
     def test_numbers_are_one_key_however_they_are_written(self):
         for written, key in (("7", "7"), ("7.0", "7"), ("1e2", "100"), ("-0", "0"), ('"7.0"', "7.0"),

@@ -103,7 +103,8 @@ static void a_complete_event_is_read_as_it_is_written(void **state)
 	assert_int_equal(event->rule.required_count, 2);
 	assert_string_equal(event->rule.required[1], "/currency");
 	assert_int_equal(event->rule.max_bytes, 65536);
-	assert_string_equal(event->rule.headers, "{\"event_version\":\"3\"}");
+	assert_string_equal(event->rule.headers,
+	                    "{\"event_version\":\"3\",\"deliver_to\":\"kafka-main,audit-file\"}");
 	assert_int_equal(event->order, ORDER_AGGREGATE_VERSION);
 	assert_int_equal(event->deliver_to.count, 2);
 	assert_string_equal(event->deliver_to.items[1], "audit-file");

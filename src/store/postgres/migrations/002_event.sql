@@ -23,10 +23,12 @@ begin
 		case when left(c.partition_key, 1) = '/' then ibid.pointer_path(c.partition_key) end,
 		array(select row (r.pointer, ibid.pointer_path(r.pointer))::ibid.event_field
 			from json_array_elements_text(c.required) with ordinality as r(pointer, place) order by place),
-		c.max_bytes, format('{"event_version":"%s"}', c.version)
+		c.max_bytes, format('{"event_version":"%s"%s}', c.version,
+			(select format(',"deliver_to":"%s"', string_agg(d.name, ',' order by d.place))
+			from json_array_elements_text(c.deliver_to) with ordinality as d(name, place) having count(*) > 0))
 	into terms
 	from json_to_record(contract) as c(version int, aggregate text, topic text, partition_key text, required json,
-		max_bytes int);
+		max_bytes int, deliver_to json);
 	return terms;
 end $$;
 comment on function ibid.event_terms_in(json) is 'what emit needs of the contract of an event';

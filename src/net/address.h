@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* address.h -- addresses of the public Internet, and all others. */
+#ifndef NET_ADDRESS_H
+#define NET_ADDRESS_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+/* False: of this machine, a private or local network, a group, a document, or one that stands for
+ * an IPv4 address (mapped, translated, tunnelled); and whatever is neither IPv4 nor IPv6. */
+bool address_is_public(const struct sockaddr *address);
+
+#endif
