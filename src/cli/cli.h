@@ -65,6 +65,7 @@ int cmd_retain(const struct args *args);
 int cmd_erase(const struct args *args);
 int cmd_reference_show(const struct args *args);
 int cmd_proxy(const struct args *args);
+int cmd_relay(const struct args *args);
 int cmd_serve(const struct args *args);
 int cmd_token_create(const struct args *args);
 int cmd_token_list(const struct args *args);
@@ -107,6 +108,9 @@ const char *user_name(struct arena *arena);
 /* Open --store; with `schema`, one that this binary may work on. */
 IBID_CHECK enum ibid_code open_store(const struct args *args, bool create, bool schema,
                                      struct store **ret, struct ibid_err *err);
+
+IBID_CHECK enum ibid_code open_store_at(const char *url, bool create, bool schema,
+                                        struct store **ret, struct ibid_err *err);
 
 /* The store's URL without its password. */
 const char *store_shown(struct arena *arena, const struct args *args);

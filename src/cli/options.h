@@ -17,6 +17,7 @@
 	X(CONFIG, "config", "FILE", "IBID_CONFIG",                                                     \
 	  "settings in YAML; `ibid help settings` lists them")                                         \
 	X(UPSTREAM, "upstream", "URL", NULL, "the service behind the server")                          \
+	X(DESTINATION, "destination", "NAME", NULL, "one destination (all of the settings)")           \
 	X(TENANT, "tenant", "TENANT", NULL, "whose it is")                                             \
 	X(OPERATION, "operation", "NAME", NULL, "the contract's name")                                 \
 	X(KEY, "key", "KEY", NULL, "idempotency key, the same for every retry")                        \

@@ -70,6 +70,9 @@ static const struct setting table[] = {
      "bytes of an answer that is kept"},
     {"upstream.limits.body", BYTES, AT(pass_bytes), "1024MiB", 1, 1 << 30,
      "bytes of a body that is passed on without a contract"},
+    {"relay.lease", DURATION, AT(relay_lease_us), "15s", 1000000, 3600000000,
+     "after which another relay takes over from one that says nothing any more"},
+    {"relay.batch", NUMBER, AT(relay_batch), "2000", 1, 100000, "events sent together at most"},
     {"http.drain", DURATION, AT(drain_us), "30s", 1, 3600000000,
      "how long to finish requests after SIGTERM"},
 };
@@ -132,6 +135,37 @@ static const struct setting *find(const char *name, size_t size)
 	return NULL;
 }
 
+/* relay.destinations.NAME...: the later one counts, as for every setting. */
+static const char destinations[] = "relay.destinations.";
+
+static bool is_named(const char *name)
+{
+	return strncmp(name, destinations, sizeof destinations - 1) == 0;
+}
+
+static enum ibid_code store_named(struct arena *arena, const char *name, const char *value,
+                                  const char *where, struct settings *ret, struct ibid_err *err)
+{
+	const struct destination_setting setting = {
+	    .name = arena_strdup(arena, name + sizeof destinations - 1),
+	    .value = arena_strdup(arena, value),
+	    .where = arena_strdup(arena, where),
+	};
+	if (!ret->destinations)
+		ret->destinations = arena_array(arena, DESTINATION_SETTINGS_MAX, sizeof *ret->destinations);
+	if (!ret->destinations || !setting.name || !setting.value || !setting.where)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	size_t at = 0;
+	while (at < ret->destination_count && strcmp(ret->destinations[at].name, setting.name) != 0)
+		at++;
+	if (at == DESTINATION_SETTINGS_MAX)
+		return err_set(err, IBID_INVALID, "%s: more than %d settings of destinations", where,
+		               DESTINATION_SETTINGS_MAX);
+	ret->destinations[at] = setting;
+	ret->destination_count += at == ret->destination_count;
+	return IBID_OK;
+}
+
 /* ---- From the file -------------------------------------------------------------------------- */
 
 static enum ibid_code read_file(struct arena *arena, const char *file, struct node **ret,
@@ -167,6 +201,8 @@ static enum ibid_code take_node(struct arena *arena, const struct node *node, co
 		const struct setting *setting = find(name, strlen(name));
 		if (child->type == NODE_MAP && !setting)
 			code = take_node(arena, child, name, ret, err);
+		else if (is_named(name) && child->type == NODE_TEXT)
+			code = store_named(arena, name, child->text, where, ret, err);
 		else if (!setting)
 			code = err_set(err, IBID_INVALID,
 			               "%s: there is no setting %s; `ibid help settings` lists them", where,
@@ -217,12 +253,18 @@ static enum ibid_code take_environment(struct settings *ret, struct ibid_err *er
 	return code;
 }
 
-static enum ibid_code take_given(const char *given, struct settings *ret, struct ibid_err *err)
+static enum ibid_code take_given(struct arena *arena, const char *given, struct settings *ret,
+                                 struct ibid_err *err)
 {
 	const char *equals = strchr(given, '=');
 	const struct setting *setting = equals ? find(given, (size_t)(equals - given)) : NULL;
 	if (!equals)
 		return err_set(err, IBID_INVALID, "`%s` is no setting: write NAME=VALUE", given);
+	if (is_named(given)) {
+		const char *name = arena_strndup(arena, given, (size_t)(equals - given));
+		return name ? store_named(arena, name, equals + 1, "the command line", ret, err)
+		            : err_set(err, IBID_NOMEM, "out of memory");
+	}
 	if (!setting)
 		return err_set(err, IBID_INVALID,
 		               "there is no setting %.*s; `ibid help settings` lists them",
@@ -273,7 +315,7 @@ enum ibid_code settings_read(struct arena *arena, const char *file, const char *
 	if (!code)
 		code = take_environment(ret, err);
 	for (size_t i = 0; !code && i < given_count; i++)
-		code = take_given(given[i], ret, err);
+		code = take_given(arena, given[i], ret, err);
 	return code ? code : check(ret, err);
 }
 
@@ -286,4 +328,6 @@ void settings_describe(struct str *out)
 		         table[i].otherwise ? " (" : "", table[i].otherwise ? table[i].otherwise : "",
 		         table[i].otherwise ? ")" : "", "", variable);
 	}
+	str_addf(out, "  %-24s  %s\n", "relay.destinations.NAME...",
+	         "where events go, and how: docs/destinations.md");
 }

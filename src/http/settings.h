@@ -9,8 +9,11 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "relay/destination.h"
 
 #include <stdint.h>
+
+enum { DESTINATION_SETTINGS_MAX = 1000 };
 
 struct settings {
 	const char *store, *contracts, *key_file; /* NULL: not given; likewise: */
@@ -25,6 +28,9 @@ struct settings {
 	const char *upstream, *upstream_other, *upstream_authorities;
 	int64_t upstream_calls, upstream_connect_us, upstream_deadline_us;
 	int64_t answer_bytes, pass_bytes;
+	int64_t relay_lease_us, relay_batch;
+	struct destination_setting *destinations; /* below relay.destinations; each name once */
+	size_t destination_count;
 };
 
 /* Read them. Texts live in `arena`. `file` may be NULL; `given` are "NAME=VALUE". IBID_INVALID

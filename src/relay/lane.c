@@ -703,7 +703,11 @@ static enum ibid_code work(struct relay_lane *lane, int64_t *ret_wait_us, struct
 		*ret_wait_us = quiet_us < KEEP_US ? quiet_us : KEEP_US;
 	} else if (lane->unsettled) {
 		size_t limit = ask_gate(lane, ret_wait_us);
-		code = limit ? send(lane, limit, err) : IBID_OK;
+		/* Reading may have taken long: who is not sure of its lease sends nothing. */
+		if (limit && steady(lane) - lane->kept_us > lane->relay->options.lease_us / 2)
+			code = keep(lane, lane->relay->options.lease_us, err);
+		if (!code && limit)
+			code = send(lane, limit, err);
 	}
 	if (!code && !lane->unsettled)
 		pass(lane);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/process.h"
+
+#include <stdio.h>
+
+static void log_line(void *user, enum ibid_log_level level, const char *line)
+{
+	(void)user;
+	if (level > IBID_LOG_DEBUG)
+		fprintf(stderr, "%s\n", line);
+}
+
+struct log process_log(void)
+{
+	return (struct log){.fn = log_line, .env = env_system()};
+}
+
+enum { NAMED = 3 };
+
+/* --store, --contracts and --upstream are settings like any other. */
+static size_t settings_given(struct arena *arena, const struct args *args,
+                             const char *ret[OPERANDS_MAX + NAMED])
+{
+	static const struct {
+		enum option option;
+		const char *setting;
+	} named[NAMED] = {
+	    {OPT_STORE, "store"}, {OPT_CONTRACTS, "contracts"}, {OPT_UPSTREAM, "upstream.url"}};
+	size_t count = 0;
+	for (size_t i = 0; i < NAMED; i++)
+		if (args_has(args, named[i].option))
+			ret[count++] = arena_printf(arena, "%s=%s", named[i].setting,
+			                            args->values[named[i].option]);
+	for (size_t i = 0; i < args->operand_count; i++)
+		ret[count++] = args->operands[i];
+	return count;
+}
+
+enum ibid_code process_settings(struct arena *arena, const struct args *args, struct settings *ret,
+                                struct ibid_err *err)
+{
+	const char *given[OPERANDS_MAX + NAMED];
+	size_t count = settings_given(arena, args, given);
+	return arena->failed ? err_set(err, IBID_NOMEM, "out of memory")
+	                     : settings_read(arena, args->values[OPT_CONFIG], given, count, ret, err);
+}
