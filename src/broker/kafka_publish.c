@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kafka_publish.c -- send a batch: rounds of sending, judging, committing or taking back.
+ *
+ * Transactional: a round is one transaction. Either all of its records become visible, or it is
+ * aborted, those who are to blame get their end, and the next round goes without them and without
+ * what follows them in their aggregates (I5).
+ *
+ * Idempotent: what is delivered is visible at once. A record leaves only when the one before it in
+ * its aggregate is acknowledged, or goes ahead of it into the same partition on a producer that
+ * stops at the first refusal. So first occurrences are in order; nobody who lost the channel is
+ * refused.
+ *
+ * Kafka refuses sets of records, not records: who was refused with others is *suspect* and travels
+ * alone from then on, until it is clear who was meant. */
+#include "broker/kafka.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	GRACE_US = 1000000, /* for taking back and committing, when time is up or somebody stops */
+};
+
+struct publish {
+	struct kafka_channel *channel;
+	struct kafka_batch *batch;
+	struct kafka_watch watch;
+	int64_t alone_until_us; /* of this round: then what travelled alone so far is committed */
+};
+
+static struct kafka_watch grace(const struct publish *p)
+{
+	return (struct kafka_watch){.env = p->watch.env,
+	                            .until_us = env_steady_us(p->watch.env) + GRACE_US};
+}
+
+static bool transactional(const struct publish *p)
+{
+	return kafka_of(p->channel)->settings.transactional;
+}
+
+static enum ibid_code broken(const struct publish *p, rd_kafka_resp_err_t why, const char *text,
+                             struct ibid_err *err)
+{
+	p->channel->state = kafka_is_fenced(why) ? CHANNEL_FENCED : CHANNEL_BROKEN;
+	kafka_unusable(p->channel, err);
+	return err_write(err, err->code, "%s: %s", err->text, text);
+}
+
+/* ---- Sending -------------------------------------------------------------------------------- */
+
+static void add_header(rd_kafka_headers_t *headers, const char *prefix, const char *name,
+                       const char *value)
+{
+	char full[128];
+	if (!value)
+		return;
+	if (*prefix) {
+		snprintf(full, sizeof full, "%s%s", prefix, name);
+		name = full;
+	}
+	rd_kafka_header_add(headers, name, -1, value, -1);
+}
+
+/* CloudEvents 1.0, Kafka binding, binary mode. Trace context is also where tracers look for it. */
+static rd_kafka_headers_t *headers_of(const struct record *record)
+{
+	rd_kafka_headers_t *headers = rd_kafka_headers_new(8 + record->header_count);
+	add_header(headers, "", "ce_specversion", "1.0");
+	add_header(headers, "", "ce_id", record->id);
+	add_header(headers, "", "ce_source", record->source);
+	add_header(headers, "", "ce_type", record->type);
+	add_header(headers, "", "ce_subject", record->subject);
+	add_header(headers, "", "ce_time", record->time);
+	if (record->payload)
+		add_header(headers, "", "content-type", "application/json");
+	for (size_t i = 0; i < record->header_count; i++) {
+		const struct broker_header *header = &record->headers[i];
+		add_header(headers, "ce_", header->name, header->value);
+		if (strcmp(header->name, "traceparent") == 0 || strcmp(header->name, "tracestate") == 0)
+			add_header(headers, "", header->name, header->value);
+	}
+	return headers;
+}
+
+static rd_kafka_resp_err_t produce_once(const struct publish *p, size_t index)
+{
+	const struct record *record = &p->batch->records[index];
+	rd_kafka_headers_t *headers = headers_of(record);
+	/* Copied: librdkafka may hold on to a record that we have given up. */
+	rd_kafka_resp_err_t error = rd_kafka_producev(
+	    p->channel->producer, RD_KAFKA_V_RKT(p->batch->flights[index].topic->handle),
+	    RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+	    RD_KAFKA_V_KEY(record->key, record->key ? strlen(record->key) : 0),
+	    RD_KAFKA_V_VALUE((void *)(uintptr_t)record->payload,
+	                     record->payload ? record->payload_size : 0),
+	    RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE((void *)(uintptr_t)index), RD_KAFKA_V_END);
+	if (error)
+		rd_kafka_headers_destroy(headers);
+	return error;
+}
+
+static rd_kafka_resp_err_t produce(const struct publish *p, size_t index)
+{
+	rd_kafka_resp_err_t error = produce_once(p, index);
+	while (error == RD_KAFKA_RESP_ERR__QUEUE_FULL && !kafka_stopped(&p->watch) &&
+	       !kafka_late(&p->watch)) {
+		rd_kafka_poll(p->channel->producer, 10);
+		error = produce_once(p, index);
+	}
+	if (!error) {
+		p->batch->flights[index].state = FLIGHT_SENT;
+		p->batch->flights[index].error = RD_KAFKA_RESP_ERR_NO_ERROR;
+		p->batch->flying++;
+	}
+	return error;
+}
+
+/* Wait for all delivery reports. False: somebody stops, or the time is up. */
+static bool land(const struct publish *p)
+{
+	while (p->batch->flying) {
+		rd_kafka_flush(p->channel->producer, KAFKA_SLICE_MS);
+		if (p->batch->flying && (kafka_stopped(&p->watch) || kafka_late(&p->watch)))
+			return false;
+	}
+	return true;
+}
+
+static bool same_partition(const struct record *a, const struct record *b)
+{
+	return strcmp(a->topic, b->topic) == 0 && a->key && b->key && strcmp(a->key, b->key) == 0;
+}
+
+/* I5, see the top. In a transaction all become visible together. */
+static bool may_leave(const struct publish *p, size_t index)
+{
+	const struct flight *flight = &p->batch->flights[index];
+	if (flight->state != FLIGHT_WAITING)
+		return false;
+	if (transactional(p) || flight->before == FLIGHT_NONE)
+		return true;
+	const struct flight *before = &p->batch->flights[flight->before];
+	if (before->state == FLIGHT_ENDED)
+		return p->batch->records[flight->before].end == RECORD_ACKED;
+	return (before->state == FLIGHT_SENT || before->state == FLIGHT_DELIVERED) &&
+	       !flight->suspect &&
+	       same_partition(&p->batch->records[flight->before], &p->batch->records[index]);
+}
+
+/* False: nothing more can be sent in this round. */
+static bool send_one(const struct publish *p, size_t index)
+{
+	struct flight *flight = &p->batch->flights[index];
+	bool alone = flight->suspect;
+	if (alone && (!land(p) || env_steady_us(p->watch.env) >= p->alone_until_us))
+		return false;
+	rd_kafka_resp_err_t error = produce(p, index);
+	if (error && kafka_meaning(error)->blame != BLAME_BROKER)
+		kafka_batch_fail(p->batch, index, error); /* it has not left: its round is none the worse */
+	else if (error)
+		return false;
+	return !alone || error || (land(p) && flight->state == FLIGHT_DELIVERED);
+}
+
+static void send_all(struct publish *p)
+{
+	p->alone_until_us = env_steady_us(p->watch.env) +
+	                    kafka_of(p->channel)->settings.delivery_us / 2;
+	for (size_t i = 0; i < p->batch->count; i++)
+		if (may_leave(p, i) && !send_one(p, i))
+			return;
+}
+
+static size_t count_in(const struct publish *p, enum flight_state state)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < p->batch->count; i++)
+		count += p->batch->flights[i].state == state;
+	return count;
+}
+
+/* ---- Judging -------------------------------------------------------------------------------- */
+
+static bool has_own_error(const struct flight *flight)
+{
+	return flight->error && !kafka_is_purged(flight->error);
+}
+
+/* `shared`: others were refused as well. `reached`: somebody got through. False: it is not to
+ * blame.
+ */
+static bool blame(const struct publish *p, size_t index, bool shared, bool reached)
+{
+	struct flight *flight = &p->batch->flights[index];
+	rd_kafka_resp_err_t error = flight->error;
+	switch (kafka_meaning(error)->blame) {
+	case BLAME_RECORD:
+		if (shared && !flight->suspect)
+			flight->suspect = true;
+		else
+			kafka_batch_fail(p->batch, index, error);
+		return true;
+	case BLAME_TOPIC:
+		flight->topic->error = error; /* asked for again in the next turn */
+		kafka_batch_fail(p->batch, index, error);
+		return true;
+	case BLAME_BROKER: break;
+	}
+	if (!transactional(p) && flight->maybe)
+		kafka_batch_lose(p->batch, index, rd_kafka_err2str(error));
+	else if (reached)
+		kafka_batch_fail(p->batch, index, error);
+	else
+		return false;
+	return true;
+}
+
+/* After a round that was taken back, or stopped at a refusal. False: nobody is to blame. */
+static bool judge(const struct publish *p)
+{
+	struct kafka_batch *batch = p->batch;
+	size_t refused = 0;
+	bool reached = count_in(p, FLIGHT_DELIVERED) > 0, judged = false;
+	for (size_t i = 0; i < batch->count; i++)
+		refused += batch->flights[i].state == FLIGHT_SENT && has_own_error(&batch->flights[i]);
+	kafka_batch_take_back(batch);
+	for (size_t i = 0; i < batch->count; i++) {
+		struct flight *flight = &batch->flights[i];
+		if (flight->state == FLIGHT_WAITING && has_own_error(flight))
+			judged |= blame(p, i, refused > 1, reached);
+		flight->error = RD_KAFKA_RESP_ERR_NO_ERROR;
+	}
+	return judged;
+}
+
+/* ---- Transactions --------------------------------------------------------------------------- */
+
+/* What the client has against the open transaction; NO_ERROR: nothing. Asked by beginning another
+ * one, which is refused in any case and changes nothing. */
+static rd_kafka_resp_err_t trouble(const struct publish *p)
+{
+	rd_kafka_error_t *error = rd_kafka_begin_transaction(p->channel->producer);
+	rd_kafka_resp_err_t code = rd_kafka_error_code(error);
+	rd_kafka_error_destroy(error);
+	return code == RD_KAFKA_RESP_ERR__STATE ? RD_KAFKA_RESP_ERR_NO_ERROR : code;
+}
+
+static enum ibid_code begin(const struct publish *p, struct ibid_err *err)
+{
+	rd_kafka_error_t *error = rd_kafka_begin_transaction(p->channel->producer);
+	if (!error)
+		return IBID_OK;
+	enum ibid_code code = broken(p, rd_kafka_error_code(error), rd_kafka_error_string(error), err);
+	rd_kafka_error_destroy(error);
+	return code;
+}
+
+/* Nothing of it becomes visible, also where this fails: then the channel is broken, and whoever
+ * opens it next makes the broker abort. */
+static enum ibid_code abort_transaction(const struct publish *p, struct ibid_err *err)
+{
+	struct kafka_watch watch = grace(p);
+	for (;;) {
+		rd_kafka_error_t *error = rd_kafka_abort_transaction(p->channel->producer, KAFKA_SLICE_MS);
+		if (!error)
+			return IBID_OK;
+		bool again = rd_kafka_error_is_retriable(error) && !kafka_late(&watch);
+		enum ibid_code code = IBID_OK;
+		if (!again)
+			code = broken(p, rd_kafka_error_code(error), rd_kafka_error_string(error), err);
+		rd_kafka_error_destroy(error);
+		if (!again)
+			return code;
+	}
+}
+
+static enum ibid_code unavailable(const struct publish *p, rd_kafka_resp_err_t why,
+                                  struct ibid_err *err)
+{
+	const struct kafka_channel *channel = p->channel;
+	return err_set(err, IBID_UNAVAILABLE, "destination %s: nothing was delivered: %s",
+	               kafka_of(channel)->name,
+	               channel->complaint ? channel->complaint_text
+	                                  : rd_kafka_err2str(why ? why : RD_KAFKA_RESP_ERR__TIMED_OUT));
+}
+
+/* The broker refused to take a topic into the transaction and does not say which one: try the first
+ * record of each, and take it back again. */
+static enum ibid_code try_topic(struct publish *p, struct kafka_topic *topic, size_t first,
+                                bool only_one, struct ibid_err *err)
+{
+	rd_kafka_resp_err_t why = RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+	if (!only_one) {
+		enum ibid_code code = begin(p, err);
+		if (code)
+			return code;
+		if (!produce(p, first))
+			land(p);
+		why = trouble(p);
+		code = abort_transaction(p, err);
+		kafka_batch_take_back(p->batch);
+		if (code)
+			return code;
+	}
+	if (kafka_meaning(why)->blame != BLAME_TOPIC)
+		return IBID_OK;
+	topic->error = why;
+	for (size_t i = first; i < p->batch->count; i++)
+		if (p->batch->flights[i].state == FLIGHT_WAITING && p->batch->flights[i].topic == topic)
+			kafka_batch_fail(p->batch, i, why);
+	return IBID_OK;
+}
+
+static size_t first_of(const struct publish *p, const struct kafka_topic *topic)
+{
+	for (size_t i = 0; i < p->batch->count; i++)
+		if (p->batch->flights[i].state == FLIGHT_WAITING && p->batch->flights[i].topic == topic)
+			return i;
+	return FLIGHT_NONE;
+}
+
+static enum ibid_code find_refused_topics(struct publish *p, struct ibid_err *err)
+{
+	size_t topics = 0, before = count_in(p, FLIGHT_WAITING);
+	for (struct kafka_topic *topic = p->channel->topics; topic; topic = topic->next)
+		topics += first_of(p, topic) != FLIGHT_NONE;
+	enum ibid_code code = IBID_OK;
+	for (struct kafka_topic *topic = p->channel->topics; topic && !code; topic = topic->next) {
+		size_t first = first_of(p, topic);
+		if (first != FLIGHT_NONE)
+			code = try_topic(p, topic, first, topics == 1, err);
+	}
+	if (!code && count_in(p, FLIGHT_WAITING) == before)
+		code = unavailable(p, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, err);
+	return code;
+}
+
+/* Not all of the round's records were delivered. */
+static enum ibid_code take_back(struct publish *p, bool landed, struct ibid_err *err)
+{
+	rd_kafka_resp_err_t why = trouble(p);
+	enum ibid_code code = abort_transaction(p, err);
+	if (code == IBID_UNAVAILABLE && kafka_stopped(&p->watch))
+		code = IBID_OK; /* nothing is visible, and nobody wants more */
+	if (code || !landed || kafka_stopped(&p->watch)) {
+		kafka_batch_take_back(p->batch);
+		return code || kafka_stopped(&p->watch) ? code : unavailable(p, why, err);
+	}
+	if (judge(p))
+		return IBID_OK;
+	if (kafka_meaning(why)->blame == BLAME_TOPIC)
+		return find_refused_topics(p, err);
+	return unavailable(p, why, err);
+}
+
+/* A commit that was asked for and did not succeed. `asked_before`: an earlier request for it may
+ * have arrived. */
+static enum ibid_code not_committed(struct publish *p, rd_kafka_error_t *error, bool asked_before,
+                                    struct ibid_err *err)
+{
+	rd_kafka_resp_err_t why = rd_kafka_error_code(error);
+	const char *text = rd_kafka_error_string(error);
+	if (rd_kafka_error_txn_requires_abort(error) && !abort_transaction(p, err)) {
+		kafka_batch_take_back(p->batch);
+		return unavailable(p, why, err);
+	}
+	bool fenced = kafka_is_fenced(why) || p->channel->state == CHANNEL_FENCED;
+	if (fenced && !asked_before)
+		kafka_batch_take_back(p->batch);
+	else
+		kafka_batch_lose_all(p->batch, text);
+	broken(p, fenced ? RD_KAFKA_RESP_ERR__FENCED : why, text, err);
+	return fenced ? IBID_FENCED
+	              : err_set(err, IBID_UNKNOWN,
+	                        "destination %s: the outcome of a commit is not known: %s",
+	                        kafka_of(p->channel)->name, text);
+}
+
+static enum ibid_code commit(struct publish *p, struct ibid_err *err)
+{
+	struct kafka_watch stopping = {0};
+	for (bool asked_before = false;; asked_before = true) {
+		rd_kafka_error_t *error = rd_kafka_commit_transaction(p->channel->producer,
+		                                                      2 * KAFKA_SLICE_MS);
+		if (!error) {
+			kafka_batch_ack(p->batch, env_wall_us(p->watch.env));
+			return IBID_OK;
+		}
+		if (kafka_stopped(&p->watch) && !stopping.env)
+			stopping = grace(p);
+		bool late = kafka_late(&p->watch) || (stopping.env && kafka_late(&stopping));
+		bool again = rd_kafka_error_is_retriable(error) && !late;
+		enum ibid_code code = again ? IBID_OK : not_committed(p, error, asked_before, err);
+		rd_kafka_error_destroy(error);
+		if (!again)
+			return code;
+	}
+}
+
+static enum ibid_code transactional_round(struct publish *p, struct ibid_err *err)
+{
+	enum ibid_code code = begin(p, err);
+	if (code)
+		return code;
+	send_all(p);
+	bool landed = land(p);
+	/* An empty one says nothing to the broker. */
+	if (landed && !count_in(p, FLIGHT_SENT) && !trouble(p))
+		return commit(p, err);
+	return take_back(p, landed, err);
+}
+
+/* ---- Without transactions ------------------------------------------------------------------- */
+
+/* Give up what is still on its way. What may have arrived is unknown, the rest was not sent. */
+static void give_up(struct publish *p)
+{
+	struct kafka_watch watch = grace(p);
+	rd_kafka_purge(p->channel->producer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+	while (p->batch->flying && !kafka_late(&watch))
+		rd_kafka_flush(p->channel->producer, KAFKA_SLICE_MS);
+	kafka_batch_ack(p->batch, env_wall_us(p->watch.env));
+	for (size_t i = 0; i < p->batch->count; i++) {
+		struct flight *flight = &p->batch->flights[i];
+		bool reported = flight->error != RD_KAFKA_RESP_ERR_NO_ERROR;
+		if (flight->state == FLIGHT_SENT && (flight->maybe || !reported))
+			kafka_batch_lose(p->batch, i, "it was sent, and nobody said that it arrived");
+	}
+	kafka_batch_take_back(p->batch);
+	p->channel->state = CHANNEL_BROKEN; /* the next request would leave a gap */
+}
+
+static bool any(const struct publish *p, enum record_end end, enum failure_class failure)
+{
+	for (size_t i = 0; i < p->batch->count; i++)
+		if (p->batch->records[i].end == end &&
+		    (end != RECORD_FAILED || p->batch->records[i].failure == failure))
+			return true;
+	return false;
+}
+
+static enum ibid_code gave_up(struct publish *p, struct ibid_err *err)
+{
+	give_up(p);
+	if (any(p, RECORD_ACKED, FAILURE_TRANSIENT))
+		return IBID_OK;
+	if (any(p, RECORD_FAILED, FAILURE_UNKNOWN))
+		return err_set(err, IBID_UNKNOWN, "destination %s: Kafka did not acknowledge in time",
+		               kafka_of(p->channel)->name);
+	return kafka_stopped(&p->watch) ? IBID_OK : unavailable(p, RD_KAFKA_RESP_ERR__TIMED_OUT, err);
+}
+
+/* Nobody is refused in this mode, so nobody is taken over from by a new producer. */
+static enum ibid_code renew(struct publish *p, struct ibid_err *err)
+{
+	kafka_producer_drop(p->channel);
+	enum ibid_code code = kafka_producer_new(p->channel, err);
+	p->channel->state = code ? CHANNEL_BROKEN : CHANNEL_GOOD;
+	return code;
+}
+
+static enum ibid_code idempotent_round(struct publish *p, struct ibid_err *err)
+{
+	send_all(p);
+	if (!land(p))
+		return gave_up(p, err);
+	rd_kafka_resp_err_t fatal = rd_kafka_fatal_error(p->channel->producer, NULL, 0);
+	bool good = !fatal && !count_in(p, FLIGHT_SENT);
+	bool judged = good || judge(p);
+	kafka_batch_ack(p->batch, env_wall_us(p->watch.env));
+	if (fatal)
+		p->channel->state = CHANNEL_BROKEN;
+	return judged ? IBID_OK : unavailable(p, fatal, err);
+}
+
+/* ---- A batch -------------------------------------------------------------------------------- */
+
+static enum ibid_code find_topics(struct publish *p, struct ibid_err *err)
+{
+	struct kafka_topic *topic = NULL;
+	for (size_t i = 0; i < p->batch->count; i++) {
+		const char *name = p->batch->records[i].topic;
+		enum ibid_code code = IBID_OK;
+		if (!topic || !name || strcmp(topic->name, name) != 0)
+			code = kafka_topic_find(p->channel, name ? name : "", &p->watch, &topic, err);
+		if (code)
+			return code;
+		p->batch->flights[i].topic = topic;
+		if (topic->error && p->batch->flights[i].state == FLIGHT_WAITING)
+			kafka_batch_fail(p->batch, i, topic->error);
+	}
+	return IBID_OK;
+}
+
+static bool sendable(const struct publish *p)
+{
+	for (size_t i = 0; i < p->batch->count; i++)
+		if (may_leave(p, i))
+			return true;
+	return false;
+}
+
+/* Each round ends records, or finds suspects, or is the last one. */
+static enum ibid_code rounds(struct publish *p, struct ibid_err *err)
+{
+	enum ibid_code code = IBID_OK;
+	while (!code && sendable(p) && !kafka_stopped(&p->watch)) {
+		if (kafka_late(&p->watch))
+			return count_in(p, FLIGHT_ENDED) ? IBID_OK
+			                                 : unavailable(p, RD_KAFKA_RESP_ERR__TIMED_OUT, err);
+		if (p->channel->state != CHANNEL_GOOD) {
+			code = transactional(p) ? kafka_unusable(p->channel, err) : renew(p, err);
+			if (!code)
+				code = find_topics(p, err);
+		}
+		if (!code)
+			code = transactional(p) ? transactional_round(p, err) : idempotent_round(p, err);
+	}
+	return code;
+}
+
+enum ibid_code kafka_publish(struct channel *base, struct record *records, size_t count,
+                             const atomic_bool *stop, struct ibid_err *err)
+{
+	struct kafka_channel *channel = (struct kafka_channel *)base;
+	struct kafka *kafka = kafka_of(channel);
+	struct kafka_batch batch;
+	enum ibid_code code = kafka_batch_init(&batch, records, count, err);
+	if (code)
+		return code;
+	struct publish p = {
+	    .channel = channel,
+	    .batch = &batch,
+	    .watch = {.env = kafka->env,
+	              .stop = stop,
+	              .until_us = env_steady_us(kafka->env) + 2 * kafka->settings.delivery_us},
+	};
+	if (channel->state != CHANNEL_GOOD)
+		code = kafka->settings.transactional ? kafka_unusable(channel, err) : renew(&p, err);
+	channel->turn++;
+	channel->complaint = RD_KAFKA_RESP_ERR_NO_ERROR;
+	channel->batch = &batch;
+	if (!code)
+		code = find_topics(&p, err);
+	if (!code)
+		code = rounds(&p, err);
+	channel->batch = NULL;
+	if (batch.flying) /* reports may still come: not for the next batch */
+		channel->state = channel->state == CHANNEL_FENCED ? CHANNEL_FENCED : CHANNEL_BROKEN;
+	kafka_batch_release(&batch);
+	return code;
+}
