@@ -40,12 +40,14 @@ static bool transactional(const struct publish *p)
 	return kafka_of(p->channel)->settings.transactional;
 }
 
+/* The channel is of no more use. */
 static enum ibid_code broken(const struct publish *p, rd_kafka_resp_err_t why, const char *text,
                              struct ibid_err *err)
 {
+	struct ibid_err unusable = {0};
 	p->channel->state = kafka_is_fenced(why) ? CHANNEL_FENCED : CHANNEL_BROKEN;
-	kafka_unusable(p->channel, err);
-	return err_write(err, err->code, "%s: %s", err->text, text);
+	enum ibid_code code = kafka_unusable(p->channel, &unusable);
+	return err_write(err, code, "%s: %s", unusable.text, text);
 }
 
 /* ---- Sending -------------------------------------------------------------------------------- */
@@ -144,8 +146,9 @@ static bool may_leave(const struct publish *p, size_t index)
 	const struct flight *before = &p->batch->flights[flight->before];
 	if (before->state == FLIGHT_ENDED)
 		return p->batch->records[flight->before].end == RECORD_ACKED;
-	return (before->state == FLIGHT_SENT || before->state == FLIGHT_DELIVERED) &&
-	       !flight->suspect &&
+	if (before->state == FLIGHT_DELIVERED)
+		return true;
+	return before->state == FLIGHT_SENT && !flight->suspect &&
 	       same_partition(&p->batch->records[flight->before], &p->batch->records[index]);
 }
 
@@ -157,7 +160,10 @@ static bool send_one(const struct publish *p, size_t index)
 	if (alone && (!land(p) || env_steady_us(p->watch.env) >= p->alone_until_us))
 		return false;
 	rd_kafka_resp_err_t error = produce(p, index);
-	if (error && kafka_meaning(error)->blame != BLAME_BROKER)
+	enum kafka_blame whose = kafka_meaning(error)->blame;
+	if (error && whose == BLAME_TOPIC)
+		flight->topic->error = error; /* asked for again in the next turn */
+	if (error && whose != BLAME_BROKER)
 		kafka_batch_fail(p->batch, index, error); /* it has not left: its round is none the worse */
 	else if (error)
 		return false;
@@ -218,11 +224,11 @@ static bool blame(const struct publish *p, size_t index, bool shared, bool reach
 }
 
 /* After a round that was taken back, or stopped at a refusal. False: nobody is to blame. */
-static bool judge(const struct publish *p)
+static bool judge(const struct publish *p, bool reached)
 {
 	struct kafka_batch *batch = p->batch;
 	size_t refused = 0;
-	bool reached = count_in(p, FLIGHT_DELIVERED) > 0, judged = false;
+	bool judged = false;
 	for (size_t i = 0; i < batch->count; i++)
 		refused += batch->flights[i].state == FLIGHT_SENT && has_own_error(&batch->flights[i]);
 	kafka_batch_take_back(batch);
@@ -342,13 +348,11 @@ static enum ibid_code take_back(struct publish *p, bool landed, struct ibid_err 
 {
 	rd_kafka_resp_err_t why = trouble(p);
 	enum ibid_code code = abort_transaction(p, err);
-	if (code == IBID_UNAVAILABLE && kafka_stopped(&p->watch))
-		code = IBID_OK; /* nothing is visible, and nobody wants more */
-	if (code || !landed || kafka_stopped(&p->watch)) {
+	if (code || !landed) {
 		kafka_batch_take_back(p->batch);
-		return code || kafka_stopped(&p->watch) ? code : unavailable(p, why, err);
+		return code ? code : unavailable(p, why, err);
 	}
-	if (judge(p))
+	if (judge(p, count_in(p, FLIGHT_DELIVERED) > 0))
 		return IBID_OK;
 	if (kafka_meaning(why)->blame == BLAME_TOPIC)
 		return find_refused_topics(p, err);
@@ -406,10 +410,17 @@ static enum ibid_code transactional_round(struct publish *p, struct ibid_err *er
 		return code;
 	send_all(p);
 	bool landed = land(p);
-	/* An empty one says nothing to the broker. */
-	if (landed && !count_in(p, FLIGHT_SENT) && !trouble(p))
+	if (landed && !count_in(p, FLIGHT_SENT))
 		return commit(p, err);
 	return take_back(p, landed, err);
+}
+
+static bool sendable(const struct publish *p)
+{
+	for (size_t i = 0; i < p->batch->count; i++)
+		if (may_leave(p, i))
+			return true;
+	return false;
 }
 
 /* ---- Without transactions ------------------------------------------------------------------- */
@@ -444,12 +455,10 @@ static bool any(const struct publish *p, enum record_end end, enum failure_class
 static enum ibid_code gave_up(struct publish *p, struct ibid_err *err)
 {
 	give_up(p);
-	if (any(p, RECORD_ACKED, FAILURE_TRANSIENT))
-		return IBID_OK;
 	if (any(p, RECORD_FAILED, FAILURE_UNKNOWN))
 		return err_set(err, IBID_UNKNOWN, "destination %s: Kafka did not acknowledge in time",
 		               kafka_of(p->channel)->name);
-	return kafka_stopped(&p->watch) ? IBID_OK : unavailable(p, RD_KAFKA_RESP_ERR__TIMED_OUT, err);
+	return unavailable(p, RD_KAFKA_RESP_ERR__TIMED_OUT, err);
 }
 
 /* Nobody is refused in this mode, so nobody is taken over from by a new producer. */
@@ -457,6 +466,7 @@ static enum ibid_code renew(struct publish *p, struct ibid_err *err)
 {
 	kafka_producer_drop(p->channel);
 	enum ibid_code code = kafka_producer_new(p->channel, err);
+	p->channel->batch = p->batch;
 	p->channel->state = code ? CHANNEL_BROKEN : CHANNEL_GOOD;
 	return code;
 }
@@ -467,12 +477,12 @@ static enum ibid_code idempotent_round(struct publish *p, struct ibid_err *err)
 	if (!land(p))
 		return gave_up(p, err);
 	rd_kafka_resp_err_t fatal = rd_kafka_fatal_error(p->channel->producer, NULL, 0);
-	bool good = !fatal && !count_in(p, FLIGHT_SENT);
-	bool judged = good || judge(p);
+	bool reached = count_in(p, FLIGHT_DELIVERED) > 0;
 	kafka_batch_ack(p->batch, env_wall_us(p->watch.env));
 	if (fatal)
 		p->channel->state = CHANNEL_BROKEN;
-	return judged ? IBID_OK : unavailable(p, fatal, err);
+	bool judged = judge(p, reached);
+	return judged || reached || !sendable(p) ? IBID_OK : unavailable(p, fatal, err);
 }
 
 /* ---- A batch -------------------------------------------------------------------------------- */
@@ -494,14 +504,6 @@ static enum ibid_code find_topics(struct publish *p, struct ibid_err *err)
 	return IBID_OK;
 }
 
-static bool sendable(const struct publish *p)
-{
-	for (size_t i = 0; i < p->batch->count; i++)
-		if (may_leave(p, i))
-			return true;
-	return false;
-}
-
 /* Each round ends records, or finds suspects, or is the last one. */
 static enum ibid_code rounds(struct publish *p, struct ibid_err *err)
 {
@@ -521,6 +523,13 @@ static enum ibid_code rounds(struct publish *p, struct ibid_err *err)
 	return code;
 }
 
+/* Records that are not delivered in time end by themselves in a transaction, and then others may
+ * have to go again; otherwise they are given up. */
+static int64_t time_for(const struct kafka_settings *settings)
+{
+	return settings->transactional ? 2 * settings->delivery_us : settings->delivery_us;
+}
+
 enum ibid_code kafka_publish(struct channel *base, struct record *records, size_t count,
                              const atomic_bool *stop, struct ibid_err *err)
 {
@@ -535,7 +544,7 @@ enum ibid_code kafka_publish(struct channel *base, struct record *records, size_
 	    .batch = &batch,
 	    .watch = {.env = kafka->env,
 	              .stop = stop,
-	              .until_us = env_steady_us(kafka->env) + 2 * kafka->settings.delivery_us},
+	              .until_us = env_steady_us(kafka->env) + time_for(&kafka->settings)},
 	};
 	if (channel->state != CHANNEL_GOOD)
 		code = kafka->settings.transactional ? kafka_unusable(channel, err) : renew(&p, err);
@@ -547,6 +556,12 @@ enum ibid_code kafka_publish(struct channel *base, struct record *records, size_
 	if (!code)
 		code = rounds(&p, err);
 	channel->batch = NULL;
+	/* Where some have their end, those count; and who stops does not wait for the others. */
+	if ((code == IBID_UNAVAILABLE || code == IBID_UNKNOWN) &&
+	    any(&p, RECORD_ACKED, FAILURE_TRANSIENT))
+		code = IBID_OK;
+	if (code == IBID_UNAVAILABLE && kafka_stopped(&p.watch))
+		code = IBID_OK;
 	if (batch.flying) /* reports may still come: not for the next batch */
 		channel->state = channel->state == CHANNEL_FENCED ? CHANNEL_FENCED : CHANNEL_BROKEN;
 	kafka_batch_release(&batch);
