@@ -27,6 +27,7 @@ struct publish {
 	struct kafka_batch *batch;
 	struct kafka_watch watch;
 	int64_t alone_until_us; /* of this round: then what travelled alone so far is committed */
+	bool resynced;          /* the round before this one failed only because of a gap */
 };
 
 static struct kafka_watch grace(const struct publish *p)
@@ -343,6 +344,15 @@ static enum ibid_code find_refused_topics(struct publish *p, struct ibid_err *er
 	return code;
 }
 
+/* A set that was refused leaves a gap in the numbers by which the broker knows repetitions: the
+ * next set fails, and aborting that one makes the client start over under a new epoch, as the same
+ * owner. */
+static bool is_gap(rd_kafka_resp_err_t error)
+{
+	return error == RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER ||
+	       error == RD_KAFKA_RESP_ERR_UNKNOWN_PRODUCER_ID;
+}
+
 /* Not all of the round's records were delivered. */
 static enum ibid_code take_back(struct publish *p, bool landed, struct ibid_err *err)
 {
@@ -352,6 +362,12 @@ static enum ibid_code take_back(struct publish *p, bool landed, struct ibid_err 
 		kafka_batch_take_back(p->batch);
 		return code ? code : unavailable(p, why, err);
 	}
+	if (is_gap(why) && !p->resynced) {
+		p->resynced = true;
+		kafka_batch_take_back(p->batch);
+		return IBID_OK;
+	}
+	p->resynced = false;
 	if (judge(p, count_in(p, FLIGHT_DELIVERED) > 0))
 		return IBID_OK;
 	if (kafka_meaning(why)->blame == BLAME_TOPIC)
