@@ -20,6 +20,9 @@
 
 enum {
 	GRACE_US = 1000000, /* for taking back and committing, when time is up or somebody stops */
+	/* Records that are on their way at once. The client needs more than a kilobyte for each besides
+	 * its payload; with more of them nothing is faster. */
+	FLYING_MAX = 2000,
 };
 
 struct publish {
@@ -106,11 +109,14 @@ static rd_kafka_resp_err_t produce_once(const struct publish *p, size_t index)
 
 static rd_kafka_resp_err_t produce(const struct publish *p, size_t index)
 {
-	rd_kafka_resp_err_t error = produce_once(p, index);
-	while (error == RD_KAFKA_RESP_ERR__QUEUE_FULL && !kafka_stopped(&p->watch) &&
-	       !kafka_late(&p->watch)) {
-		rd_kafka_poll(p->channel->producer, 10);
-		error = produce_once(p, index);
+	rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR__QUEUE_FULL;
+	for (;;) {
+		if (p->batch->flying < FLYING_MAX)
+			error = produce_once(p, index);
+		if (error != RD_KAFKA_RESP_ERR__QUEUE_FULL || kafka_stopped(&p->watch) ||
+		    kafka_late(&p->watch))
+			break;
+		rd_kafka_poll(p->channel->producer, KAFKA_SLICE_MS);
 	}
 	if (!error) {
 		p->batch->flights[index].state = FLIGHT_SENT;

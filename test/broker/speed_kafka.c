@@ -38,12 +38,12 @@ static void *run(void *user)
 	return NULL;
 }
 
-static void measure(const char *mode, size_t lanes_count, size_t batch)
+static void measure(const char *mode, size_t lanes_count, size_t batch, int partitions)
 {
 	char topic[NAME_SIZE], name[16];
 	const char *const more[] = {"mode", mode, NULL};
 	struct lane lanes[8] = {0};
-	bed_topic(topic, "speed", 6, NULL);
+	bed_topic(topic, "speed", partitions, NULL);
 	struct broker *broker = bed_broker("main", more);
 	for (size_t i = 0; i < lanes_count; i++) {
 		snprintf(name, sizeof name, "g%zu", i);
@@ -73,13 +73,13 @@ static void measure(const char *mode, size_t lanes_count, size_t batch)
 	broker_close(broker);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static const char *const modes[] = {"transactional", "idempotent"};
 	printf("before: %ld kB resident\n", resident_kb());
 	for (size_t m = 0; m < 2; m++)
 		for (size_t lanes = 1; lanes <= 4; lanes += 3)
 			for (size_t batch = 1000; batch <= 5000; batch += 4000)
-				measure(modes[m], lanes, batch);
+				measure(modes[m], lanes, batch, argc > 1 ? atoi(argv[1]) : 6);
 	return 0;
 }
