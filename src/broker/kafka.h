@@ -66,6 +66,7 @@ struct kafka_topic {
 	rd_kafka_topic_t *handle;
 	rd_kafka_resp_err_t error; /* why nothing can be sent there; NO_ERROR: it can */
 	uint64_t asked;            /* in which turn of the channel's */
+	bool proven;               /* a transaction of this channel's with it has gone through */
 	struct kafka_topic *next;
 };
 

@@ -31,6 +31,10 @@ struct publish {
 	struct kafka_watch watch;
 	int64_t alone_until_us; /* of this round: then what travelled alone so far is committed */
 	bool resynced;          /* the round before this one failed only because of a gap */
+	/* The one topic of this round that is not proven. The broker refuses to take a topic into a
+	 * transaction without saying which, and librdkafka does not survive that: so it must be clear
+	 * beforehand. NULL: all are proven. */
+	const struct kafka_topic *novice;
 };
 
 static struct kafka_watch grace(const struct publish *p)
@@ -142,21 +146,37 @@ static bool same_partition(const struct record *a, const struct record *b)
 	return strcmp(a->topic, b->topic) == 0 && a->key && b->key && strcmp(a->key, b->key) == 0;
 }
 
-/* I5, see the top. In a transaction all become visible together. */
-static bool may_leave(const struct publish *p, size_t index)
+/* I5, see the top. */
+static bool may_follow(const struct publish *p, size_t index)
 {
 	const struct flight *flight = &p->batch->flights[index];
-	if (flight->state != FLIGHT_WAITING)
-		return false;
-	if (transactional(p) || flight->before == FLIGHT_NONE)
+	if (flight->before == FLIGHT_NONE)
 		return true;
 	const struct flight *before = &p->batch->flights[flight->before];
 	if (before->state == FLIGHT_ENDED)
 		return p->batch->records[flight->before].end == RECORD_ACKED;
 	if (before->state == FLIGHT_DELIVERED)
 		return true;
-	return before->state == FLIGHT_SENT && !flight->suspect &&
-	       same_partition(&p->batch->records[flight->before], &p->batch->records[index]);
+	return before->state == FLIGHT_SENT &&
+	       (transactional(p) ||
+	        (!flight->suspect &&
+	         same_partition(&p->batch->records[flight->before], &p->batch->records[index])));
+}
+
+static bool may_leave(const struct publish *p, size_t index)
+{
+	const struct flight *flight = &p->batch->flights[index];
+	bool in_turn = !transactional(p) || flight->topic->proven || flight->topic == p->novice;
+	return flight->state == FLIGHT_WAITING && in_turn && may_follow(p, index);
+}
+
+/* The first one in the order of the batch: what comes before it can leave. */
+static void choose_novice(struct publish *p)
+{
+	p->novice = NULL;
+	for (size_t i = 0; i < p->batch->count && !p->novice; i++)
+		if (p->batch->flights[i].state == FLIGHT_WAITING && !p->batch->flights[i].topic->proven)
+			p->novice = p->batch->flights[i].topic;
 }
 
 /* False: nothing more can be sent in this round. */
@@ -299,55 +319,32 @@ static enum ibid_code unavailable(const struct publish *p, rd_kafka_resp_err_t w
 	                                  : rd_kafka_err2str(why ? why : RD_KAFKA_RESP_ERR__TIMED_OUT));
 }
 
-/* The broker refused to take a topic into the transaction and does not say which one: try the first
- * record of each, and take it back again. */
-static enum ibid_code try_topic(struct publish *p, struct kafka_topic *topic, size_t first,
-                                bool only_one, struct ibid_err *err)
+/* The broker did not take a topic into the transaction. The channel may not have survived it; all
+ * the same it is known whose fault it was. */
+static enum ibid_code topic_refused(struct publish *p, rd_kafka_resp_err_t why,
+                                    struct ibid_err *err)
 {
-	rd_kafka_resp_err_t why = RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
-	if (!only_one) {
-		enum ibid_code code = begin(p, err);
-		if (code)
-			return code;
-		if (!produce(p, first))
-			land(p);
-		why = trouble(p);
-		code = abort_transaction(p, err);
-		kafka_batch_take_back(p->batch);
-		if (code)
-			return code;
+	kafka_batch_take_back(p->batch);
+	if (!p->novice) { /* it was allowed until now: on a new channel it is found out */
+		p->channel->state = CHANNEL_BROKEN;
+		return unavailable(p, why, err);
 	}
-	if (kafka_meaning(why)->blame != BLAME_TOPIC)
-		return IBID_OK;
-	topic->error = why;
-	for (size_t i = first; i < p->batch->count; i++)
-		if (p->batch->flights[i].state == FLIGHT_WAITING && p->batch->flights[i].topic == topic)
-			kafka_batch_fail(p->batch, i, why);
+	for (size_t i = 0; i < p->batch->count; i++) {
+		struct flight *flight = &p->batch->flights[i];
+		if (flight->state != FLIGHT_WAITING || flight->topic != p->novice)
+			continue;
+		flight->topic->error = why; /* asked for again in the next turn */
+		kafka_batch_fail(p->batch, i, why);
+	}
 	return IBID_OK;
 }
 
-static size_t first_of(const struct publish *p, const struct kafka_topic *topic)
+static bool any_own_error(const struct publish *p)
 {
 	for (size_t i = 0; i < p->batch->count; i++)
-		if (p->batch->flights[i].state == FLIGHT_WAITING && p->batch->flights[i].topic == topic)
-			return i;
-	return FLIGHT_NONE;
-}
-
-static enum ibid_code find_refused_topics(struct publish *p, struct ibid_err *err)
-{
-	size_t topics = 0, before = count_in(p, FLIGHT_WAITING);
-	for (struct kafka_topic *topic = p->channel->topics; topic; topic = topic->next)
-		topics += first_of(p, topic) != FLIGHT_NONE;
-	enum ibid_code code = IBID_OK;
-	for (struct kafka_topic *topic = p->channel->topics; topic && !code; topic = topic->next) {
-		size_t first = first_of(p, topic);
-		if (first != FLIGHT_NONE)
-			code = try_topic(p, topic, first, topics == 1, err);
-	}
-	if (!code && count_in(p, FLIGHT_WAITING) == before)
-		code = unavailable(p, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, err);
-	return code;
+		if (p->batch->flights[i].state == FLIGHT_SENT && has_own_error(&p->batch->flights[i]))
+			return true;
+	return false;
 }
 
 /* A set that was refused leaves a gap in the numbers by which the broker knows repetitions: the
@@ -364,6 +361,9 @@ static enum ibid_code take_back(struct publish *p, bool landed, struct ibid_err 
 {
 	rd_kafka_resp_err_t why = trouble(p);
 	enum ibid_code code = abort_transaction(p, err);
+	if (landed && code != IBID_FENCED && kafka_meaning(why)->blame == BLAME_TOPIC &&
+	    !any_own_error(p))
+		return topic_refused(p, why, err);
 	if (code || !landed) {
 		kafka_batch_take_back(p->batch);
 		return code ? code : unavailable(p, why, err);
@@ -376,8 +376,6 @@ static enum ibid_code take_back(struct publish *p, bool landed, struct ibid_err 
 	p->resynced = false;
 	if (judge(p, count_in(p, FLIGHT_DELIVERED) > 0))
 		return IBID_OK;
-	if (kafka_meaning(why)->blame == BLAME_TOPIC)
-		return find_refused_topics(p, err);
 	return unavailable(p, why, err);
 }
 
@@ -411,6 +409,9 @@ static enum ibid_code commit(struct publish *p, struct ibid_err *err)
 		rd_kafka_error_t *error = rd_kafka_commit_transaction(p->channel->producer,
 		                                                      2 * KAFKA_SLICE_MS);
 		if (!error) {
+			for (size_t i = 0; i < p->batch->count; i++)
+				if (p->batch->flights[i].state == FLIGHT_DELIVERED)
+					p->batch->flights[i].topic->proven = true;
 			kafka_batch_ack(p->batch, env_wall_us(p->watch.env));
 			return IBID_OK;
 		}
@@ -530,10 +531,15 @@ static enum ibid_code find_topics(struct publish *p, struct ibid_err *err)
 static enum ibid_code rounds(struct publish *p, struct ibid_err *err)
 {
 	enum ibid_code code = IBID_OK;
-	while (!code && sendable(p) && !kafka_stopped(&p->watch)) {
+	for (;;) {
+		choose_novice(p);
+		if (code || !sendable(p) || kafka_stopped(&p->watch))
+			return code;
+		bool some = count_in(p, FLIGHT_ENDED) > 0;
 		if (kafka_late(&p->watch))
-			return count_in(p, FLIGHT_ENDED) ? IBID_OK
-			                                 : unavailable(p, RD_KAFKA_RESP_ERR__TIMED_OUT, err);
+			return some ? IBID_OK : unavailable(p, RD_KAFKA_RESP_ERR__TIMED_OUT, err);
+		if (p->channel->state != CHANNEL_GOOD && transactional(p) && some)
+			return IBID_OK; /* the others go on a new channel */
 		if (p->channel->state != CHANNEL_GOOD) {
 			code = transactional(p) ? kafka_unusable(p->channel, err) : renew(p, err);
 			if (!code)
@@ -542,7 +548,6 @@ static enum ibid_code rounds(struct publish *p, struct ibid_err *err)
 		if (!code)
 			code = transactional(p) ? transactional_round(p, err) : idempotent_round(p, err);
 	}
-	return code;
 }
 
 /* Records that are not delivered in time end by themselves in a transaction, and then others may

@@ -102,14 +102,14 @@ void bed_topic(char ret[NAME_SIZE], const char *name, int partitions, const char
 	rd_kafka_destroy(rk);
 }
 
-void bed_topic_allow(const char *topic, const char *user)
+static void add_rule(const char *topic, const char *user, rd_kafka_AclOperation_t operation)
 {
 	char principal[64];
 	snprintf(principal, sizeof principal, "User:%s", user);
 	rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, NULL);
 	rd_kafka_AclBinding_t *rule = rd_kafka_AclBinding_new(
 	    RD_KAFKA_RESOURCE_TOPIC, topic, RD_KAFKA_RESOURCE_PATTERN_LITERAL, principal, "*",
-	    RD_KAFKA_ACL_OPERATION_WRITE, RD_KAFKA_ACL_PERMISSION_TYPE_ALLOW, NULL, 0);
+	    operation, RD_KAFKA_ACL_PERMISSION_TYPE_ALLOW, NULL, 0);
 	rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
 	rd_kafka_CreateAcls(rk, &rule, 1, NULL, queue);
 	rd_kafka_event_t *event = rd_kafka_queue_poll(queue, ADMIN_MS);
@@ -119,6 +119,13 @@ void bed_topic_allow(const char *topic, const char *user)
 	rd_kafka_queue_destroy(queue);
 	rd_kafka_AclBinding_destroy(rule);
 	rd_kafka_destroy(rk);
+}
+
+void bed_topic_allow(const char *topic, const char *user, bool seen_by_all)
+{
+	add_rule(topic, user, RD_KAFKA_ACL_OPERATION_WRITE);
+	if (seen_by_all)
+		add_rule(topic, "*", RD_KAFKA_ACL_OPERATION_DESCRIBE);
 }
 
 /* ---- Reading -------------------------------------------------------------------------------- */

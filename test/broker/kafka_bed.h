@@ -21,8 +21,8 @@ void bed_kafka_do(const char *verb); /* to this broker: start, stop, kill, pause
 
 /* A new topic under a unique name. `max_bytes` NULL: the broker's. */
 void bed_topic(char ret[NAME_SIZE], const char *name, int partitions, const char *max_bytes);
-/* Only this user may write there. */
-void bed_topic_allow(const char *topic, const char *user);
+/* Only this user may write there, and see that it exists unless all may. */
+void bed_topic_allow(const char *topic, const char *user, bool seen_by_all);
 
 /* What a topic holds, in the order of its log. */
 struct seen {

@@ -44,15 +44,18 @@ static void measure(const char *mode, size_t lanes_count, size_t batch, int part
 	const char *const more[] = {"mode", mode, NULL};
 	struct lane lanes[8] = {0};
 	bed_topic(topic, "speed", partitions, NULL);
-	struct broker *broker = bed_broker("main", more);
 	for (size_t i = 0; i < lanes_count; i++) {
-		snprintf(name, sizeof name, "g%zu", i);
-		lanes[i] = (struct lane){.channel = bed_channel(broker, name),
-		                         .records = bed_records(topic, 0, batch, 500),
+		lanes[i] = (struct lane){.records = bed_records(topic, 0, batch, 500),
 		                         .batch = batch,
 		                         .count = RECORDS / lanes_count};
 		for (size_t r = 0; r < batch; r++)
 			bed_payload(&lanes[i].records[r], PAYLOAD);
+	}
+	long before_kb = resident_kb();
+	struct broker *broker = bed_broker("main", more);
+	for (size_t i = 0; i < lanes_count; i++) {
+		snprintf(name, sizeof name, "g%zu", i);
+		lanes[i].channel = bed_channel(broker, name);
 		bed_publish(lanes[i].channel, lanes[i].records, batch); /* connections, topics */
 	}
 	int64_t began_us = env_steady_us(env_system());
@@ -61,11 +64,11 @@ static void measure(const char *mode, size_t lanes_count, size_t batch, int part
 	for (size_t i = 0; i < lanes_count; i++)
 		pthread_join(lanes[i].thread, NULL);
 	int64_t took_us = env_steady_us(env_system()) - began_us;
-	printf(
-	    "%-13s %zu channels, batches of %zu: %6.0f records/s, %5.1f ms a batch, %ld kB resident\n",
-	    mode, lanes_count, batch, RECORDS * 1e6 / (double)took_us,
-	    (double)took_us / 1e3 / ((double)RECORDS / (double)lanes_count / (double)batch),
-	    resident_kb());
+	printf("%-13s %zu channels, batches of %zu: %6.0f records/s, %5.1f ms a batch, %ld kB "
+	       "resident, %ld of them the channels\n",
+	       mode, lanes_count, batch, RECORDS * 1e6 / (double)took_us,
+	       (double)took_us / 1e3 / ((double)RECORDS / (double)lanes_count / (double)batch),
+	       resident_kb(), resident_kb() - before_kb);
 	for (size_t i = 0; i < lanes_count; i++) {
 		broker->ops->close_channel(lanes[i].channel);
 		bed_records_free(lanes[i].records, batch);
@@ -73,13 +76,19 @@ static void measure(const char *mode, size_t lanes_count, size_t batch, int part
 	broker_close(broker);
 }
 
+/* speed-kafka [MODE CHANNELS BATCH [PARTITIONS]]: one measurement in a process of its own, or all.
+ */
 int main(int argc, char **argv)
 {
 	static const char *const modes[] = {"transactional", "idempotent"};
-	printf("before: %ld kB resident\n", resident_kb());
+	int partitions = argc > 4 ? atoi(argv[4]) : 6;
+	if (argc >= 4) {
+		measure(argv[1], strtoul(argv[2], NULL, 10), strtoul(argv[3], NULL, 10), partitions);
+		return 0;
+	}
 	for (size_t m = 0; m < 2; m++)
 		for (size_t lanes = 1; lanes <= 4; lanes += 3)
 			for (size_t batch = 1000; batch <= 5000; batch += 4000)
-				measure(modes[m], lanes, batch, argc > 1 ? atoi(argv[1]) : 6);
+				measure(modes[m], lanes, batch, partitions);
 	return 0;
 }

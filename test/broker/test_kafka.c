@@ -265,6 +265,33 @@ static void without_transactions_nothing_overtakes_a_refused_record(void **state
 	one_too_large(idempotent, "20000", 30000);
 }
 
+/* Sets of records follow each other closely: the first one is refused. */
+static void without_transactions_the_next_set_waits_for_the_refused_one(void **state)
+{
+	(void)state;
+	enum { COUNT = 2000 };
+	static const char *const at_once[] = {"mode", "idempotent", "linger", "0", NULL};
+	char topic[NAME_SIZE];
+	bed_topic(topic, "sets", 1, "600000");
+	struct broker *broker = bed_broker("main", at_once);
+	struct channel *channel = bed_channel(broker, topic);
+	for (size_t round = 0; round < 5; round++) {
+		struct record *records = bed_records(topic, round * COUNT, COUNT, 1);
+		bed_payload(&records[1], 700000);
+		assert_int_equal(IBID_OK, bed_publish(channel, records, COUNT));
+		assert_int_equal(RECORD_ACKED, records[0].end);
+		expect_failed(&records[1], FAILURE_POISON, "RECORD_TOO_LARGE");
+		bed_check_ends(records + 2, COUNT - 2, RECORD_NOT_TRIED);
+		bed_records_free(records, COUNT);
+	}
+	struct log_of log = bed_read(topic, true);
+	for (size_t i = 0; i < log.count; i++)
+		assert_int_equal(0, strtoul(log.seen[i].id + 1, NULL, 10) % COUNT);
+	bed_log_free(&log);
+	broker->ops->close_channel(channel);
+	broker_close(broker);
+}
+
 static void unknown_topic(const char *const *mode)
 {
 	enum { COUNT = 30, BAD = 11 };
@@ -495,6 +522,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(an_oversized_record_stops_its_aggregate_only),
 	    cmocka_unit_test(a_record_too_large_for_its_topic_is_found_among_its_neighbours),
 	    cmocka_unit_test(without_transactions_nothing_overtakes_a_refused_record),
+	    cmocka_unit_test(without_transactions_the_next_set_waits_for_the_refused_one),
 	    cmocka_unit_test(an_unknown_topic_stops_its_aggregate_only),
 	    cmocka_unit_test(an_aggregate_over_two_topics_stays_in_order),
 	    cmocka_unit_test(who_stops_before_the_start_sends_nothing),
