@@ -111,6 +111,52 @@ static void also_without_transactions(void **state)
 	}
 }
 
+static void expect_not_allowed(const struct record *record)
+{
+	bed_check_ends(record, 1, RECORD_FAILED);
+	assert_int_equal(FAILURE_SECURITY, record->failure);
+	assert_string_equal("TOPIC_AUTHORIZATION", record->reason);
+}
+
+/* The refusal comes first in the batch, or for what was allowed until now: the channel may not
+ * survive it, and on a new one all others go. */
+static void a_refusal_does_not_keep_others_from_going(void **state)
+{
+	(void)state;
+	char open_one[NAME_SIZE], open_two[NAME_SIZE], closed[NAME_SIZE];
+	bed_topic(open_one, "open", 1, NULL);
+	bed_topic(open_two, "open", 1, NULL);
+	bed_topic(closed, "closed", 1, NULL);
+	bed_topic_allow(closed, "bob", true);
+	struct broker *broker = as_user("alice", "alice-secret", "transactional");
+	struct channel *channel = bed_channel(broker, closed);
+	struct record *records = bed_records(open_one, 0, COUNT, COUNT);
+	for (size_t i = 0; i < COUNT; i++)
+		records[i].topic = i == 0 ? closed : i % 2 ? open_one : open_two;
+	assert_int_equal(IBID_OK, bed_publish(channel, records, COUNT));
+	expect_not_allowed(&records[0]);
+	broker->ops->close_channel(channel);
+	channel = bed_channel(broker, closed);
+	assert_int_equal(IBID_OK, bed_publish(channel, records + 1, COUNT - 1));
+	bed_check_ends(records + 1, COUNT - 1, RECORD_ACKED);
+
+	bed_topic_allow(open_two, "bob", true);
+	assert_int_equal(IBID_UNAVAILABLE, bed_publish(channel, records + 1, COUNT - 1));
+	bed_check_ends(records + 1, COUNT - 1, RECORD_NOT_TRIED);
+	broker->ops->close_channel(channel);
+	channel = bed_channel(broker, closed);
+	assert_int_equal(IBID_OK, bed_publish(channel, records + 1, COUNT - 1));
+	for (size_t i = 1; i < COUNT; i++) {
+		if (i % 2)
+			bed_check_ends(&records[i], 1, RECORD_ACKED);
+		else
+			expect_not_allowed(&records[i]);
+	}
+	bed_records_free(records, COUNT);
+	broker->ops->close_channel(channel);
+	broker_close(broker);
+}
+
 static void who_is_allowed_may(void **state)
 {
 	(void)state;
@@ -175,6 +221,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(who_is_allowed_may),
 	    cmocka_unit_test(an_unauthorised_event_stops_its_aggregate_only),
 	    cmocka_unit_test(also_without_transactions),
+	    cmocka_unit_test(a_refusal_does_not_keep_others_from_going),
 	    cmocka_unit_test(a_wrong_password_is_denied_at_once),
 	    cmocka_unit_test(events_travel_over_tls_to_who_can_prove_it),
 	};
