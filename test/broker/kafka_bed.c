@@ -102,6 +102,26 @@ void bed_topic(char ret[NAME_SIZE], const char *name, int partitions, const char
 	rd_kafka_destroy(rk);
 }
 
+/* Brokers hear of a rule a little after it was made. */
+static void wait_for_rule(rd_kafka_t *rk, const char *topic, const char *principal,
+                          rd_kafka_AclOperation_t operation)
+{
+	rd_kafka_AclBindingFilter_t *filter = rd_kafka_AclBindingFilter_new(
+	    RD_KAFKA_RESOURCE_TOPIC, topic, RD_KAFKA_RESOURCE_PATTERN_LITERAL, principal, "*",
+	    operation, RD_KAFKA_ACL_PERMISSION_TYPE_ALLOW, NULL, 0);
+	rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
+	for (size_t count = 0; count == 0;) {
+		rd_kafka_DescribeAcls(rk, filter, NULL, queue);
+		rd_kafka_event_t *event = rd_kafka_queue_poll(queue, ADMIN_MS);
+		assert_non_null(event);
+		assert_int_equal(0, rd_kafka_event_error(event));
+		rd_kafka_DescribeAcls_result_acls(rd_kafka_event_DescribeAcls_result(event), &count);
+		rd_kafka_event_destroy(event);
+	}
+	rd_kafka_queue_destroy(queue);
+	rd_kafka_AclBinding_destroy(filter);
+}
+
 static void add_rule(const char *topic, const char *user, rd_kafka_AclOperation_t operation)
 {
 	char principal[64];
@@ -118,6 +138,7 @@ static void add_rule(const char *topic, const char *user, rd_kafka_AclOperation_
 	rd_kafka_event_destroy(event);
 	rd_kafka_queue_destroy(queue);
 	rd_kafka_AclBinding_destroy(rule);
+	wait_for_rule(rk, topic, principal, operation);
 	rd_kafka_destroy(rk);
 }
 

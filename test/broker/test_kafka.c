@@ -391,6 +391,8 @@ static int be_zombie(const char *topic)
 			printf("%s %zu %d\n", ibid_code_name(code), batch, (int)records[0].end);
 			code = broker->ops->publish(channel, records, 1, &stop, &err);
 			printf("%s\n", ibid_code_name(code));
+			fflush(stdout);
+			bed_records_free(records, ZOMBIE_BATCH);
 			broker->ops->close_channel(channel);
 			broker_close(broker);
 			return 0;
