@@ -130,12 +130,30 @@ static rd_kafka_resp_err_t produce(const struct publish *p, size_t index)
 	return error;
 }
 
-/* Wait for all delivery reports. False: somebody stops, or the time is up. */
+/* What the client has against the open transaction; NO_ERROR: nothing. Asked by beginning another
+ * one, which is refused in any case and changes nothing. */
+static rd_kafka_resp_err_t trouble(const struct publish *p)
+{
+	rd_kafka_error_t *error = rd_kafka_begin_transaction(p->channel->producer);
+	rd_kafka_resp_err_t code = rd_kafka_error_code(error);
+	rd_kafka_error_destroy(error);
+	return code == RD_KAFKA_RESP_ERR__STATE ? RD_KAFKA_RESP_ERR_NO_ERROR : code;
+}
+
+/* Wait for all delivery reports, or until the transaction is lost: aborting it brings the rest.
+ * False: somebody stops, or the time is up. */
 static bool land(const struct publish *p)
 {
 	while (p->batch->flying) {
 		rd_kafka_flush(p->channel->producer, KAFKA_SLICE_MS);
-		if (p->batch->flying && (kafka_stopped(&p->watch) || kafka_late(&p->watch)))
+		if (!p->batch->flying)
+			break;
+		if (transactional(p) && trouble(p))
+			return true;
+		/* A producer that stopped forgets what was handed to it at that very moment. */
+		if (!transactional(p) && rd_kafka_fatal_error(p->channel->producer, NULL, 0))
+			rd_kafka_purge(p->channel->producer, RD_KAFKA_PURGE_F_QUEUE);
+		if (kafka_stopped(&p->watch) || kafka_late(&p->watch))
 			return false;
 	}
 	return true;
@@ -269,16 +287,6 @@ static bool judge(const struct publish *p, bool reached)
 }
 
 /* ---- Transactions --------------------------------------------------------------------------- */
-
-/* What the client has against the open transaction; NO_ERROR: nothing. Asked by beginning another
- * one, which is refused in any case and changes nothing. */
-static rd_kafka_resp_err_t trouble(const struct publish *p)
-{
-	rd_kafka_error_t *error = rd_kafka_begin_transaction(p->channel->producer);
-	rd_kafka_resp_err_t code = rd_kafka_error_code(error);
-	rd_kafka_error_destroy(error);
-	return code == RD_KAFKA_RESP_ERR__STATE ? RD_KAFKA_RESP_ERR_NO_ERROR : code;
-}
 
 static enum ibid_code begin(const struct publish *p, struct ibid_err *err)
 {
