@@ -21,7 +21,7 @@ run: build           ## serve examples/payments on a fresh SQLite file (PORT=...
 demo: build          ## a payment, its retry and its conflict, on the command line
 	@IBID_BIN=$(BUILD)/ibid tools/demo
 
-test: build          ## all tests, on SQLite and on a PostgreSQL started for them
+test: build          ## all tests, on SQLite, and on a PostgreSQL and a Kafka started for them
 	@tools/test $(BUILD)
 
 check: build         ## format, warnings as errors (gcc, clang), cppcheck, clang-tidy, layers
