@@ -667,9 +667,9 @@ struct store_ops {
 	enum ibid_code (*lock_row)(struct tx *, const char *row, struct ibid_err *);
 
 	/* Append an event that its rule was applied to: move the aggregate's head from version - 1 to
-	 * version, or by one, and insert the row. Reported here or by commit: another version than the next is IBID_REJECTED with
-	 * reason VERSION_CONFLICT and status 409; a key that was used before IBID_REJECTED with
-	 * EVENT_KEY_USED. */
+	 * version, or by one, and insert the row. Reported here or by commit: another version than the
+	 * next is IBID_REJECTED with reason VERSION_CONFLICT and status 409; a key that was used before
+	 * IBID_REJECTED with EVENT_KEY_USED. */
 	enum ibid_code (*put_event)(struct tx *, const struct event_row *, struct ibid_err *);
 	enum ibid_code (*put_audit)(struct tx *, const struct audit_row *, struct ibid_err *);
 
