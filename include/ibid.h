@@ -190,7 +190,8 @@ struct ibid_event {
 #define IBID_EVENT(...) (&(struct ibid_event){.size = sizeof(struct ibid_event), __VA_ARGS__})
 
 /* Append an event to the outbox, in the command's transaction. A version that is not the next of
- * its aggregate rejects the command with VERSION_CONFLICT. An error here also fails the command. */
+ * its aggregate rejects the command with VERSION_CONFLICT. IBID_INVALID: it violates its contract
+ * (docs/events.md). An error here also fails the command. */
 IBID_API enum ibid_code ibid_emit(struct ibid_work *work, const struct ibid_event *event);
 
 /* Answer. `body` is JSON or NULL; it is kept, and given back, in canonical form. */

@@ -265,6 +265,15 @@ class SqlApi(Bed):
                 self.ask(self.app, "select ibid.emit('ledger', 'k', %s, %s)", name, but())
             self.app.rollback()
 
+    def test_what_a_claim_tells_of_types_is_read_exactly(self):
+        for emits, name, version in (
+                ("Told:3", "Told", 3), ("A:1,Told:12,B:2", "Told", 12), ("A,Told", "Told", 0), ("Told,A:1", "Told", 0),
+                ("XTold:1", "Told", None), ("Told.x:1,Told:2", "Told", 2), ("ToldX", "Told", None), ("", "Told", None),
+                ("", "", None), ("Told:1", "Told:1", None), ("A:1,B:2", "A:1,B", None), ("A,B", "A,B", None),
+                ("Told:1", "told", None), ("Told:1", None, None)):
+            row = self.ask(self.root, "select ibid.declared_version(%s, %s)", emits, name)
+            self.assertEqual(row, [(version,)], (emits, name))
+
     def test_without_a_kept_contract_an_event_goes_nowhere(self):
         other = self.postgres()
         os.remove(os.path.join(self.contracts, "told.yaml"))

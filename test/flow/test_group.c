@@ -496,6 +496,44 @@ static void an_event_that_is_no_good_is_its_commands_own_failure(void **state)
 	ibid_close(stage.ibid);
 }
 
+/* C01: what it must hold is looked at in the process, and who does not hold to it goes alone. */
+static void an_event_that_violates_its_contract_is_its_commands_own_failure(void **state)
+{
+	static const char *const kept[] = {"add.yaml", NULL};
+	(void)state;
+	struct stage stage = {0};
+	struct caller callers[] = {
+	    adds(&stage, "first", 1, 1),    adds(&stage, "good-1", 2, 2),
+	    adds(&stage, "long-1", 3, 500), adds(&stage, "good-2", 4, 3),
+	    adds(&stage, "long-2", 5, 501), adds(&stage, "good-3", 6, 4),
+	};
+	enum { COUNT = sizeof callers / sizeof *callers };
+	bed_keep_contracts(&bed, kept);
+	bed_write(&bed, "added.yaml",
+	          "event: Added\nversion: 1\nowner: tests\ntopic: tests.added\naggregate: entry\n"
+	          "partition_key: /amount\nrequired: [/amount]\nmax_bytes: 13\n"
+	          "order: aggregate-version\ndeliver_to: []\n"
+	          "on_parked: { owner: tests, severity: low, sla: 1h, skip_needs_approval: no }\n");
+	bed_init(&bed);
+	stage_open(&stage);
+	play(&stage, callers, COUNT);
+	for (size_t i = 0; i < COUNT; i++)
+		expect(&callers[i], i == 2 || i == 4 ? "failed 500" : "executed 201",
+		       i == 2 || i == 4 ? "HANDLER_FAILED" : "");
+	assert_effects(COUNT - 2);
+	assert_int_equal(bed_number(&bed, "select count(*) from ibid.event join entry on "
+	                                  "cast(entry.command_id as text) = aggregateid where "
+	                                  "topic = 'tests.added' and partition_key = "
+	                                  "cast(entry.amount as text) and headers = "
+	                                  "'{\"event_version\":\"1\"}'"),
+	                 COUNT - 2);
+	assert_int_equal(bed_number(&bed,
+	                            "select count(*) from ibid.command where state = 'FAILED' and "
+	                            "text like '%%event Added version 1: its payload has %%'"),
+	                 2);
+	ibid_close(stage.ibid);
+}
+
 /* What is hidden in a trigger can't be told: its command runs alone, and its neighbours do not. */
 static void an_emit_that_a_trigger_hides_is_its_commands_own(void **state)
 {
@@ -978,6 +1016,7 @@ int main(int argc, char **argv)
 	    TEST(what_a_member_sets_does_not_reach_its_neighbours),
 	    TEST(events_of_a_group_are_each_commands_own),
 	    TEST(an_event_that_is_no_good_is_its_commands_own_failure),
+	    TEST(an_event_that_violates_its_contract_is_its_commands_own_failure),
 	    TEST(a_trace_does_not_reach_the_neighbours),
 	    TEST(a_trace_ends_with_its_command),
 	    TEST(a_member_that_ends_the_transaction_is_the_only_one_to_fail),

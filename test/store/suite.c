@@ -2528,6 +2528,32 @@ static void events_of_a_tenant_are_listed_newest_first(void **state)
 	assert_int_equal(got[1].version, 2);
 }
 
+static void an_event_keeps_where_it_goes(void **state)
+{
+	struct bed *bed = bed_of(state);
+	struct uuid ids[] = {make_id(1), make_id(2)};
+	struct event_row placed = event_of(1, 1, 0), plain = event_of(2, 1, 0), *got;
+	struct outcome outcome;
+	size_t got_count;
+	placed.topic = "payments.events.v1";
+	placed.partition_key = "A-\xc3\xbc";
+	placed.headers = "{\"event_version\":\"1\"}";
+	check(bed, put_events(bed, "k-1", 1, &placed, 1, &outcome));
+	check(bed, put_events(bed, "k-2", 2, &plain, 1, &outcome));
+	check(bed, bed->ops->list_events(bed->store, &bed->arena, "acme", &ids[0], 2, &got, &got_count,
+	                                 &bed->err));
+	assert_int_equal(got_count, 1);
+	assert_string_equal(got->topic, placed.topic);
+	assert_string_equal(got->partition_key, placed.partition_key);
+	assert_string_equal(got->headers, placed.headers);
+	check(bed, bed->ops->list_events(bed->store, &bed->arena, "acme", &ids[1], 2, &got, &got_count,
+	                                 &bed->err));
+	assert_int_equal(got_count, 1);
+	assert_null(got->topic);
+	assert_string_equal(got->partition_key, plain.aggregate_id);
+	assert_string_equal(got->headers, "{}");
+}
+
 /* ---- Human work ----------------------------------------------------------------------------- */
 
 static struct exception_row exception_of(unsigned n, const char *subject_id)
@@ -3401,6 +3427,7 @@ int suite_run(const char *name, const struct suite_backend *with)
 	    READY(listed_command_is_whole),
 	    READY(audit_entries_are_listed_whole_newest_first),
 	    READY(events_of_a_tenant_are_listed_newest_first),
+	    READY(an_event_keeps_where_it_goes),
 	    READY(exception_comes_back_whole_within_its_tenant),
 	    READY(measure_counts_what_has_no_outcome),
 	    READY(measure_counts_open_work_by_owner),

@@ -32,7 +32,8 @@ int64_t pg_lock_key(const struct identity *identity)
 	return key;
 }
 
-const char *pg_join(struct arena *arena, const char *const *names, size_t count)
+/* Names joined by commas. NULL without memory. */
+static const char *join(struct arena *arena, const char *const *names, size_t count)
 {
 	struct str text = STR_INIT(1 << 20);
 	for (size_t i = 0; i < count; i++) {
@@ -53,7 +54,7 @@ const char *pg_emits(struct arena *arena, const struct work_context *context)
 		names[i] = rule ? arena_printf(arena, "%s:%d", rule->type, rule->version)
 		                : context->emits[i];
 	}
-	return arena->failed ? NULL : pg_join(arena, names, context->emit_count);
+	return arena->failed ? NULL : join(arena, names, context->emit_count);
 }
 
 /* ---- Claim ---------------------------------------------------------------------------------- */

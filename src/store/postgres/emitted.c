@@ -7,6 +7,7 @@
  * script has this form, and nothing else in the script needs ibid but reject. An emit that a
  * function or a trigger hides fails in such a turn, and the member runs alone. */
 #include "base/str.h"
+#include "store/event_rule.h"
 #include "store/postgres/postgres.h"
 #include "store/script.h"
 
@@ -147,6 +148,25 @@ static bool is_declared(const struct work_context *context, const char *type)
 	return false;
 }
 
+/* False: it violates its contract, as emit will say when the member runs alone. */
+static bool place_event(struct arena *arena, struct pg_emitted_event *event)
+{
+	const struct work_context *context = event->context;
+	struct ibid_err ignored;
+	struct event_row row = {.tenant = context->tenant,
+	                        .aggregate_type = event->aggregate_type,
+	                        .aggregate_id = event->aggregate_id,
+	                        .payload = event->payload,
+	                        .partition_key = event->aggregate_id,
+	                        .headers = "{}"};
+	if (event_rule_apply(event_rule_find(context->rules, event->type), arena, NULL, &row, &ignored))
+		return false;
+	event->topic = row.topic;
+	event->partition_key = row.partition_key;
+	event->headers = row.headers;
+	return true;
+}
+
 bool pg_emitted_read(struct arena *arena, const struct work_context *context,
                      const PGresult *result, struct pg_emitted *ret)
 {
@@ -162,7 +182,8 @@ bool pg_emitted_read(struct arena *arena, const struct work_context *context,
 		event->payload = next_element(arena, &at);
 		if (!is_name(event->aggregate_type) || !is_name(event->aggregate_id) ||
 		    !is_declared(context, event->type) || !event->payload ||
-		    strlen(event->payload) > PAYLOAD_BYTES || ret->last > ORDINAL_MAX)
+		    strlen(event->payload) > PAYLOAD_BYTES || ret->last > ORDINAL_MAX ||
+		    !place_event(arena, event))
 			return false;
 		*ret->end = event;
 		ret->end = &event->next;
@@ -174,7 +195,7 @@ bool pg_emitted_read(struct arena *arena, const struct work_context *context,
 /* ---- Writing it ----------------------------------------------------------------------------- */
 
 /* In the order of group_events' parameters. */
-enum { EMITTED_COLUMNS = 11 };
+enum { EMITTED_COLUMNS = 14 };
 
 static void list_event(struct arena *arena, const struct pg_emitted_event *event,
                        const char *ret[EMITTED_COLUMNS])
@@ -192,6 +213,9 @@ static void list_event(struct arena *arena, const struct pg_emitted_event *event
 	    context->causation_id,
 	    pg_time(arena, context->now_us),
 	    pg_trace(arena, context->traceparent, context->tracestate),
+	    event->topic,
+	    event->partition_key,
+	    event->headers,
 	};
 	memcpy(ret, values, sizeof values);
 }

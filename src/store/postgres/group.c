@@ -167,7 +167,7 @@ static const char **turn_values(struct group *group, const struct group_member *
 	    told ? "" : context->tenant,
 	    !told && context->correlation_id ? context->correlation_id : "",
 	    !told && context->causation_id ? context->causation_id : "",
-	    told ? "" : pg_join(arena, context->emits, context->emit_count),
+	    told ? "" : pg_emits(arena, context),
 	    told ? "" : pg_time(arena, context->now_us),
 	    group->turn,
 	    told ? "" : pg_trace(arena, context->traceparent, context->tracestate),

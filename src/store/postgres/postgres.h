@@ -41,7 +41,7 @@
 	X(GROUP_PLAN, group_plan, 0)                                                                   \
 	X(GROUP_PLAN_END, group_plan_end, 0)                                                           \
 	X(GROUP_LOCK, group_lock, 2)                                                                   \
-	X(GROUP_EVENTS, group_events, 11)                                                              \
+	X(GROUP_EVENTS, group_events, 14)                                                              \
 	X(GROUP_FIND, group_find, 4)                                                                   \
 	X(GROUP_TURN, group_turn, 9)                                                                   \
 	X(GROUP_SETTLE, group_settle, 0)                                                               \
@@ -340,6 +340,7 @@ struct pg_emitted_event {
 	const struct work_context *context;
 	int ordinal;
 	const char *aggregate_type, *aggregate_id, *type, *payload;
+	const char *topic, *partition_key, *headers; /* as in event_row */
 	struct pg_emitted_event *next;
 };
 
@@ -386,8 +387,6 @@ int64_t pg_lock_key(const struct identity *identity);
 /* What emit is told of the event types that a command declares: "A:1,B", an A by version 1 of its
  * contract and a B without one. NULL without memory. */
 const char *pg_emits(struct arena *arena, const struct work_context *context);
-/* Names joined by commas. NULL without memory. */
-const char *pg_join(struct arena *arena, const char *const *names, size_t count);
 enum ibid_code pg_claim(struct store *store, struct arena *arena, const struct identity *identity,
                         const struct work_context *context, struct claim *ret,
                         struct ibid_err *err);
