@@ -352,12 +352,18 @@ static enum ibid_code find_command(struct doing *doing, struct command_row *ret,
 	if (!doing->acting->ledger)
 		return err_set(err, IBID_CONTRACT, "this ends a command: it needs the contracts");
 	if (!uuid_read(item->subject_id, &id))
-		return err_set(err, IBID_NOT_FOUND, "%s is no command's id", item->subject_id);
+		return err_set(err, IBID_CONTRACT, "%s is no command's id", item->subject_id);
 	enum ibid_code code = store->ops->get_command(store, doing->arena, item->tenant, &id, NULL, ret,
 	                                              err);
-	return code ? code
-	            : ledger_contract(doing->acting->ledger, ret->identity.operation,
-	                              ret->contract_version, ret_contract, err);
+	if (code == IBID_NOT_FOUND)
+		return err_set(err, IBID_CONTRACT, "the command %s is not there", item->subject_id);
+	if (code)
+		return code;
+	if (!ledger_operation(doing->acting->ledger, ret->identity.operation))
+		return err_set(err, IBID_CONTRACT, "there is no contract for operation %s",
+		               ret->identity.operation);
+	return ledger_contract(doing->acting->ledger, ret->identity.operation, ret->contract_version,
+	                       ret_contract, err);
 }
 
 /* How it is taken: alone, or with the approval of what was proposed. */
@@ -505,6 +511,8 @@ static enum ibid_code look(struct doing *doing, struct ibid_err *err)
 	if (!code)
 		code = store->ops->list_approvals(store, doing->arena, tenant, subject_type, doing->item_id,
 		                                  APPROVALS_SHOWN, &newest, &count, err);
+	if (code == IBID_NOT_FOUND)
+		return err_set(err, code, "tenant %s has no such exception", tenant);
 	if (code)
 		return code;
 	doing->waits = count && newest->decision == APPROVAL_WAITS;

@@ -152,6 +152,7 @@ static enum ibid_code list(struct store *base, enum lite_sql statement,
 	lite_bind_text(&run, subject->id);
 	lite_bind_int(&run, (int64_t)limit);
 	code = lite_rows_read(rows, &run, read, code, err);
+	lite_end(&run);
 	lite_reader_give(store, conn);
 	return code;
 }
