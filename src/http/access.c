@@ -198,7 +198,7 @@ static void admit_open(struct request *request)
 {
 	const struct settings *settings = request->server->settings;
 	struct principal *principal = &request->principal;
-	if (!request->server->on_loopback || !settings->open_tenant) {
+	if (!request->server->on_loopback || !settings->open_tenant || request->route->proven) {
 		refuse(request);
 		return;
 	}
