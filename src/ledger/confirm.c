@@ -6,6 +6,7 @@
  * and the evidence of who said so is written, in the same transaction (I1). Nothing is run: no
  * handler, and no event. */
 #include "base/json.h"
+#include "base/obj.h"
 #include "ledger/staged.h"
 
 #include <string.h>
@@ -83,6 +84,20 @@ static enum ibid_code find_contract(struct submission *sub, const struct command
 	                       &sub->contract, err);
 }
 
+/* As the answer of a service behind the server is kept: see http/upstream.c. */
+static const char *as_of_service(struct arena *arena, const char *body)
+{
+	struct str out = STR_INIT(2 * ANSWER_BYTES_MAX);
+	obj_begin(&out, NULL, '{');
+	obj_raw(&out, "headers", "{\"Content-Type\":\"application/json\"}");
+	obj_text(&out, "text", body);
+	obj_end(&out, '}');
+	const char *kept = out.failed ? NULL : arena_strndup(arena, str_text(&out), out.size);
+	arena->failed |= out.failed;
+	str_release(&out);
+	return kept;
+}
+
 static enum ibid_code end(struct submission *sub, const struct confirmation *confirmation,
                           struct ibid_result **ret, struct ibid_err *err)
 {
@@ -92,6 +107,10 @@ static enum ibid_code end(struct submission *sub, const struct confirmation *con
 	                          .text = "a person found that it was not done"};
 	if (!given.executed)
 		return submission_end(sub, &not_done, ret, err);
+	if (given.body && sub->contract->upstream.given)
+		given.body = as_of_service(&sub->arena, given.body);
+	if (sub->arena.failed)
+		return err_set(err, IBID_NOMEM, "out of memory");
 	sub->handler = give_answer;
 	sub->user = &given;
 	return submission_decide(sub, ret, err);
