@@ -125,7 +125,7 @@ class Exceptions(Proxied):
         self.run_ibid("token", "revoke", revoked.split("_")[1], "--by", "ada")
         self.execute("update %s set %s" % (self.ledger("token"), (
             "expires_us = 1 where client = 'late'" if self.store == "sqlite" else
-            "expires_at = 'epoch' where client = 'late'")))
+            "expires_at = '2000-01-01' where client = 'late'")))
         for token, says in ((None, "set IBID_TOKEN"), ("", "set IBID_TOKEN"), ("olga", "not valid: it does not look"),
                             (revoked, "it was revoked by ada"), (expired, "it has expired"),
                             (self.tokens["olga"][:-1] + ("0" if self.tokens["olga"][-1] != "0" else "1"), "not valid"),
@@ -435,7 +435,6 @@ class Exceptions(Proxied):
         self.assertEqual(len(self.shown(item)["history"]), 1)
 
     def test_a_person_and_a_recovery_come_to_one_outcome(self):  # I6 B06
-        outcomes = set()
         for round in range(8):
             key = "k-%d" % round
             item = self.lost(key, "/careful" if round % 2 else "/charges")
@@ -455,7 +454,6 @@ class Exceptions(Proxied):
                 self.assertIn("resolved already by recovery", done.stderr)
             if round % 2:
                 self.assertEqual(shown["approvals"][0]["decision"], "LAPSED" if done.returncode else "APPROVED")
-            outcomes.add(shown["resolved_by"] == "recovery")
 
     # ---- Evidence -------------------------------------------------------------------------------
 
@@ -479,7 +477,7 @@ class Exceptions(Proxied):
     def test_lists_come_in_pages_and_show_what_is_overdue(self):
         items = [self.lost("k-%d" % number) for number in range(3)]
         self.execute("update %s set %s where id = '%s'" % (self.ledger("exception"), (
-            "due_us = 1" if self.store == "sqlite" else "due_at = 'epoch'"), items[0]))
+            "due_us = 1" if self.store == "sqlite" else "due_at = '2000-01-01'"), items[0]))
         self.act("olga", "resolve", items[1], "--action", "confirm-not-executed")
         page = self.look("olga", "/v1/exceptions?state=all&limit=2").json
         self.assertEqual(([one["id"] for one in page["items"]], page["next"]), ([items[2], items[1]], items[1]))
