@@ -294,7 +294,7 @@ struct retention_count {
 /* What a token allows: X(symbol, name). */
 #define TOKEN_ROLES(X)                                                                             \
 	X(CLIENT, "client")     /* send commands, and look at its own client's */                      \
-	X(OPERATOR, "operator") /* look at all of the tenant's */                                      \
+	X(OPERATOR, "operator") /* look at all of the tenant's, and work on its exceptions */          \
 	X(APPROVER, "approver") /* decide what waits for a person */                                   \
 	X(ADMIN, "admin")       /* set up */
 enum token_role_place {
