@@ -60,6 +60,10 @@ int cmd_command_show(const struct args *args);
 int cmd_command_list(const struct args *args);
 int cmd_exception_show(const struct args *args);
 int cmd_exception_list(const struct args *args);
+int cmd_exception_assign(const struct args *args);
+int cmd_exception_resolve(const struct args *args);
+int cmd_exception_approve(const struct args *args);
+int cmd_exception_decline(const struct args *args);
 int cmd_command_recover(const struct args *args);
 int cmd_retain(const struct args *args);
 int cmd_erase(const struct args *args);
@@ -101,6 +105,13 @@ const char *input_name(const char *file);
 
 /* Who sends: the options, with `cli` and the name of the operating-system user in the gaps. */
 struct sender sender_of(struct arena *arena, const struct args *args);
+
+/* Who acts: the token in the environment, IBID_TOKEN. IBID_DENIED: there is none, or it is not
+ * valid.
+ */
+struct actor;
+IBID_CHECK enum ibid_code find_actor(struct store *store, struct arena *arena, struct actor *ret,
+                                     struct ibid_err *err);
 
 /* The name of whoever runs this, or the number where the system has no name for it. */
 const char *user_name(struct arena *arena);

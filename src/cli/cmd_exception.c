@@ -4,6 +4,7 @@
 #include "base/instant.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "ledger/act.h"
 
 #include <string.h>
 #include <strings.h>
@@ -41,10 +42,103 @@ static const char *next_name(struct arena *arena, const char **rest)
 	return name;
 }
 
+/* ---- History -------------------------------------------------------------------------------- */
+
+enum { HISTORY_MAX = 1000 };
+
+/* What people did about an item, and what they proposed. */
+struct history {
+	struct action_row *actions;
+	struct approval_row *approvals; /* the newest first */
+	size_t action_count, approval_count;
+};
+
+static enum ibid_code read_history(struct store *store, struct arena *arena,
+                                   const struct exception_row *row, struct history *ret,
+                                   struct ibid_err *err)
+{
+	const char *id = id_text(arena, row->id);
+	*ret = (struct history){0};
+	enum ibid_code code = store->ops->list_actions(store, arena, row->tenant, "exception", id,
+	                                               HISTORY_MAX, &ret->actions, &ret->action_count,
+	                                               err);
+	return code
+	           ? code
+	           : store->ops->list_approvals(store, arena, row->tenant, "exception", id, HISTORY_MAX,
+	                                        &ret->approvals, &ret->approval_count, err);
+}
+
+static const struct approval_row *waiting_in(const struct history *history)
+{
+	bool waits = history->approval_count && history->approvals->decision == APPROVAL_WAITS;
+	return waits ? history->approvals : NULL;
+}
+
+static void action_json(struct str *out, struct arena *arena, const struct action_row *action)
+{
+	obj_begin(out, NULL, '{');
+	obj_text(out, "id", id_text(arena, action->id));
+	obj_text(out, "at", time_text(arena, action->at_us));
+	obj_text(out, "actor", action->actor);
+	obj_text(out, "token", action->token);
+	obj_text(out, "role", action->role);
+	obj_text(out, "action", action->action);
+	obj_text(out, "reason", action->reason);
+	obj_raw(out, "parameters", action->parameters);
+	obj_text(out, "approval_id", id_text(arena, action->approval_id));
+	obj_end(out, '}');
+}
+
+/* What is proposed is in its action; an answer that waits is not shown. */
+static void approval_json(struct str *out, struct arena *arena, const struct approval_row *approval)
+{
+	obj_begin(out, NULL, '{');
+	obj_text(out, "id", id_text(arena, approval->id));
+	obj_text(out, "action", approval->action);
+	obj_text(out, "proposed_by", approval->proposed_by);
+	obj_text(out, "proposed_at", time_text(arena, approval->proposed_us));
+	obj_text(out, "reason", approval->reason);
+	obj_text(out, "decision", approval_decision_name(approval->decision));
+	obj_text(out, "decided_by", approval->decided_by);
+	obj_text(out, "decided_at", time_text(arena, approval->decided_us));
+	obj_text(out, "decided_reason", approval->decided_reason);
+	obj_end(out, '}');
+}
+
+static void history_json(struct str *out, struct arena *arena, const struct history *history)
+{
+	obj_begin(out, "history", '[');
+	for (size_t i = 0; i < history->action_count; i++)
+		action_json(out, arena, &history->actions[i]);
+	obj_end(out, ']');
+	obj_begin(out, "approvals", '[');
+	for (size_t i = 0; i < history->approval_count; i++)
+		approval_json(out, arena, &history->approvals[i]);
+	obj_end(out, ']');
+}
+
+static void print_history(struct arena *arena, const struct history *history)
+{
+	const struct approval_row *waiting = waiting_in(history);
+	if (waiting) {
+		section_print("waits for approval", 1);
+		out_textf("  %s  proposed by %s  %s\n", waiting->action, waiting->proposed_by,
+		          waiting->reason);
+	}
+	section_print("history", history->action_count);
+	for (size_t i = 0; i < history->action_count; i++) {
+		const struct action_row *action = &history->actions[i];
+		out_textf("  %s  %s (%s) %s%s%s  %s\n", time_text(arena, action->at_us), action->actor,
+		          action->role, action->action, action->parameters ? " " : "",
+		          action->parameters ? action->parameters : "", action->reason);
+	}
+}
+
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
+/* `history` NULL: it was not asked for. */
 static void row_json(struct str *out, struct arena *arena, const struct exception_row *row,
-                     int64_t now_us)
+                     const struct history *history, int64_t now_us)
 {
 	obj_begin(out, NULL, '{');
 	obj_text(out, "id", id_text(arena, row->id));
@@ -61,6 +155,11 @@ static void row_json(struct str *out, struct arena *arena, const struct exceptio
 	for (const char *rest = row->actions; *rest;)
 		obj_text(out, NULL, next_name(arena, &rest));
 	obj_end(out, ']');
+	obj_begin(out, "needs_approval", '[');
+	for (const char *rest = row->needs_approval; *rest;)
+		obj_text(out, NULL, next_name(arena, &rest));
+	obj_end(out, ']');
+	obj_text(out, "assignee", row->assignee);
 	obj_text(out, "subject_type", row->subject_type);
 	obj_text(out, "subject_id", row->subject_id);
 	obj_text(out, "business_key", row->business_key);
@@ -77,7 +176,19 @@ static void row_json(struct str *out, struct arena *arena, const struct exceptio
 	obj_text(out, "resolution", row->resolution);
 	obj_text(out, "resolved_by", row->resolved_by);
 	obj_text(out, "note", row->note);
+	if (history)
+		history_json(out, arena, history);
 	obj_end(out, '}');
+}
+
+static bool print_item_json(struct arena *arena, const struct exception_row *row,
+                            const struct history *history)
+{
+	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
+	row_json(&out, arena, row, history, env_wall_us(env_system()));
+	bool ok = out_line(&out);
+	str_release(&out);
+	return ok;
 }
 
 static bool print_rows_json(struct arena *arena, const struct exception_row *rows, size_t count)
@@ -87,7 +198,7 @@ static bool print_rows_json(struct arena *arena, const struct exception_row *row
 	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
 	for (size_t i = 0; ok && i < count; i++) {
 		str_clear(&out);
-		row_json(&out, arena, &rows[i], now_us);
+		row_json(&out, arena, &rows[i], NULL, now_us);
 		ok = out_line(&out);
 	}
 	str_release(&out);
@@ -114,20 +225,24 @@ static void print_actions(struct arena *arena, const struct exception_row *row)
 	for (const char *rest = row->actions; *rest; count++)
 		(void)next_name(arena, &rest);
 	section_print("what may be done", count);
-	for (const char *rest = row->actions; *rest;)
-		out_textf("  %s\n", next_name(arena, &rest));
+	for (const char *rest = row->actions; *rest;) {
+		const char *name = next_name(arena, &rest);
+		bool second = names_hold(row->needs_approval, name);
+		out_textf("  %s%s\n", name, second ? "  (a second person approves it)" : "");
+	}
 }
 
-static bool print_row(struct arena *arena, const struct exception_row *row, size_t count)
+static bool print_item(struct arena *arena, const struct exception_row *row,
+                       const struct history *history)
 {
 	int64_t now_us = env_wall_us(env_system());
-	(void)count;
 	field_print("exception", id_text(arena, row->id));
 	field_print("tenant", row->tenant);
 	field_print("queue", exception_queue_name(row->queue));
 	print_state(arena, row, now_us);
 	field_print("severity", exception_severity_name(row->severity));
 	field_print("owner", row->owner);
+	field_print("assignee", row->assignee);
 	field_print("reason", row->reason);
 	field_print("detail", row->detail);
 	field_print("suggestion", row->suggestion);
@@ -147,13 +262,15 @@ static bool print_row(struct arena *arena, const struct exception_row *row, size
 	field_print("note", row->note);
 	if (row->state == EXCEPTION_OPEN)
 		print_actions(arena, row);
+	if (history->action_count)
+		print_history(arena, history);
 	return true;
 }
 
 static bool print_rows(struct arena *arena, const struct exception_row *rows, size_t count)
 {
 	static const char *const heads[] = {"EXCEPTION", "AGE",   "SEVERITY", "DUE",    "TENANT",
-	                                    "QUEUE",     "OWNER", "REASON",   "SUBJECT"};
+	                                    "QUEUE",     "OWNER", "ASSIGNEE", "REASON", "SUBJECT"};
 	enum { COLUMNS = sizeof heads / sizeof *heads, SEVERITY_COLUMN = 2 };
 	struct table table = {
 	    .arena = arena, .heads = heads, .columns = COLUMNS, .painted = SEVERITY_COLUMN};
@@ -166,7 +283,7 @@ static bool print_rows(struct arena *arena, const struct exception_row *rows, si
 		              id_text(arena, row->id), duration_text(arena, now_us - row->opened_us),
 		              exception_severity_name(row->severity),
 		              resolved ? resolved : due_text(arena, row, now_us), row->tenant,
-		              exception_queue_name(row->queue), row->owner, row->reason,
+		              exception_queue_name(row->queue), row->owner, row->assignee, row->reason,
 		              thing_text(arena, row->subject_type, row->subject_id)});
 	}
 	if (count)
@@ -184,6 +301,7 @@ int cmd_exception_show(const struct args *args)
 	struct ibid_err err = {0};
 	struct store *store = NULL;
 	struct exception_row row;
+	struct history history;
 	struct uuid id;
 	int exit = CLI_OK;
 	const char *tenant = args->values[OPT_TENANT];
@@ -197,9 +315,11 @@ int cmd_exception_show(const struct args *args)
 		code = store->ops->get_exception(store, &arena, tenant, &id, &row, &err);
 	if (code == IBID_NOT_FOUND && store)
 		err_set(&err, code, "tenant %s has no such exception", tenant);
+	if (!code)
+		code = read_history(store, &arena, &row, &history, &err);
 	if (code)
 		exit = say_err(&err);
-	else if (!(args_has(args, OPT_JSON) ? print_rows_json : print_row)(&arena, &row, 1))
+	else if (!(args_has(args, OPT_JSON) ? print_item_json : print_item)(&arena, &row, &history))
 		exit = CLI_ERROR;
 	store_close(store);
 	arena_release(&arena);
@@ -227,6 +347,7 @@ static int read_filter(const struct args *args, struct exception_filter *ret, st
 	*ret = (struct exception_filter){
 	    .tenant = values[OPT_TENANT],
 	    .owner = values[OPT_OWNER],
+	    .assignee = values[OPT_ASSIGNEE],
 	    .queue = -1,
 	    .state = EXCEPTION_OPEN,
 	};

@@ -4,8 +4,10 @@
 #include "base/instant.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "ledger/actor.h"
 
 #include <pwd.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,6 +32,18 @@ struct sender sender_of(struct arena *arena, const struct args *args)
 	    .actor = values[OPT_ACTOR] ? values[OPT_ACTOR] : user_name(arena),
 	    .resource = values[OPT_RESOURCE] ? values[OPT_RESOURCE] : "",
 	};
+}
+
+enum ibid_code find_actor(struct store *store, struct arena *arena, struct actor *ret,
+                          struct ibid_err *err)
+{
+	const char *text = getenv("IBID_TOKEN");
+	if (!text || !*text)
+		return err_set(err, IBID_DENIED,
+		               "who acts is proven by a token: set IBID_TOKEN (`ibid token create` makes "
+		               "one)");
+	enum ibid_code code = actor_of_text(store, arena, text, env_wall_us(env_system()), ret, err);
+	return code == IBID_DENIED ? err_prefix(err, "IBID_TOKEN") : code;
 }
 
 enum ibid_code open_store(const struct args *args, bool create, bool schema, struct store **ret,

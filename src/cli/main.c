@@ -273,15 +273,15 @@ const struct cli_command cli_commands[] = {
         .operand_max = 1,
         .summary = "show one item of human work and what may be done about it",
         .details =
-            "Why it stopped, whose work it is, until when, what it is about, and what may be\n"
-            "done about it.",
+            "Why it stopped, whose work it is, until when, what it is about, what may be done\n"
+            "about it, and what people have done so far.",
         .examples = "  $ ibid exception show --store sqlite:pay.db --tenant acme ID\n",
     },
     {
         .name = "exception list",
         .run = cmd_exception_list,
         .takes = STORE | TENANT | BIT(OPT_STATE) | BIT(OPT_QUEUE) | BIT(OPT_OWNER) |
-                 BIT(OPT_LIMIT) | BIT(OPT_AFTER) | JSON,
+                 BIT(OPT_ASSIGNEE) | BIT(OPT_LIMIT) | BIT(OPT_AFTER) | JSON,
         .needs = STORE,
         .operands = "",
         .summary = "list what waits for a person, the newest first",
@@ -291,6 +291,72 @@ const struct cli_command cli_commands[] = {
             "  $ ibid exception list --store sqlite:pay.db --owner payments\n"
             "  $ ibid exception list --store sqlite:pay.db --json | jq 'select(.overdue)'\n",
         .meanings = {[OPT_STATE] = "open, resolved or all (open)"},
+    },
+    {
+        .name = "exception assign",
+        .run = cmd_exception_assign,
+        .takes = STORE | BIT(OPT_TO) | BIT(OPT_OWNER) | BIT(OPT_REASON) | JSON,
+        .needs = STORE | BIT(OPT_REASON),
+        .operands = "ID",
+        .operand_max = 1,
+        .summary = "give an item of human work to a team or a person",
+        .details =
+            "Who acts is proven by the token in IBID_TOKEN, whose tenant the item belongs to;\n"
+            "it needs the role operator or admin. The reason is kept in the item's history.",
+        .examples =
+            "  $ IBID_TOKEN=ibid_... ibid exception assign ID --to bea --reason 'her case'\n"
+            "  $ ibid exception assign ID --owner treasury --reason 'a bank matter'\n",
+        .meanings = {[OPT_OWNER] = "the team whose work it becomes"},
+    },
+    {
+        .name = "exception resolve",
+        .run = cmd_exception_resolve,
+        .takes = STORE | CONTRACTS | BIT(OPT_ACTION) | BIT(OPT_REASON) | BIT(OPT_ANSWER) |
+                 BIT(OPT_STATUS) | BIT(OPT_RESOURCE_TYPE) | BIT(OPT_RESOURCE_ID) | KEY_FILE | JSON,
+        .needs = STORE | BIT(OPT_ACTION) | BIT(OPT_REASON),
+        .operands = "ID",
+        .operand_max = 1,
+        .summary = "end an item of human work by one of the actions that it allows",
+        .details =
+            "confirm-executed completes a command of which nobody knew whether it was done, with\n"
+            "the answer that duplicates get; confirm-not-executed makes it FAILED, and the same\n"
+            "key may be sent again; close ends the item alone. Nothing is run, and no event is\n"
+            "sent. Where a second person has to approve the action, it is proposed. Needs a token\n"
+            "in IBID_TOKEN with the role operator or admin, and for commands the contracts. Exit\n"
+            "code 3 when it is refused.",
+        .examples =
+            "  $ ibid exception resolve ID --action confirm-not-executed --reason 'not booked'\n"
+            "  $ ibid exception resolve ID --action confirm-executed --status 201 \\\n"
+            "      --answer '{\"id\":\"p-1\"}' --reason 'seen on the statement'\n",
+        .meanings = {[OPT_RESOURCE_TYPE] = "with --resource-id: what was made",
+                     [OPT_RESOURCE_ID] = "likewise"},
+    },
+    {
+        .name = "exception approve",
+        .run = cmd_exception_approve,
+        .takes = STORE | CONTRACTS | BIT(OPT_REASON) | KEY_FILE | JSON,
+        .needs = STORE | BIT(OPT_REASON),
+        .operands = "ID",
+        .operand_max = 1,
+        .summary = "agree with what another person proposes, which is then done",
+        .details =
+            "Needs a token in IBID_TOKEN with the role approver or admin, of another client\n"
+            "than the one that proposed it, and for commands the contracts. Exit code 3 when\n"
+            "it is refused.",
+        .examples = "  $ ibid exception approve ID --reason 'checked with the bank'\n",
+    },
+    {
+        .name = "exception decline",
+        .run = cmd_exception_decline,
+        .takes = STORE | BIT(OPT_REASON) | JSON,
+        .needs = STORE | BIT(OPT_REASON),
+        .operands = "ID",
+        .operand_max = 1,
+        .summary = "disagree with what another person proposes; the item stays open",
+        .details =
+            "Needs a token in IBID_TOKEN with the role approver or admin; who proposed it may\n"
+            "take it back. Exit code 3 when it is refused.",
+        .examples = "  $ ibid exception decline ID --reason 'the statement is of last month'\n",
     },
     {
         .name = "command recover",

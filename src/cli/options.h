@@ -28,6 +28,11 @@
 	X(QUEUE, "queue", "QUEUE", NULL,                                                               \
 	  "dead-letter, business, reconciliation, security or data-quality")                           \
 	X(OWNER, "owner", "TEAM", NULL, "the team whose work it is")                                   \
+	X(ASSIGNEE, "assignee", "NAME", NULL, "the person who works on it")                            \
+	X(TO, "to", "NAME", NULL, "the person who is to work on it")                                   \
+	X(ACTION, "action", "ACTION", NULL, "one of those that `exception show` lists")                \
+	X(ANSWER, "answer", "JSON", NULL, "what duplicates get; @FILE reads it from a file")           \
+	X(STATUS, "status", "N", NULL, "status of the answer, 200 to 399")                             \
 	X(CLIENT, "client", "CLIENT", NULL, "sending client (cli)")                                    \
 	X(ACTOR, "actor", "ACTOR", NULL, "acting person or service (the operating-system user)")       \
 	X(RESOURCE, "resource", "RESOURCE", NULL,                                                      \

@@ -192,6 +192,13 @@ struct contract {
 	struct contract_staged staged;
 	struct contract_upstream upstream;
 
+	/* What the work of a person is like, where nobody knows whether it was done. */
+	struct contract_unknown {
+		const char *severity; /* NULL: high */
+		int64_t sla_us;       /* 0: 4h */
+		bool needs_approval;  /* a second person */
+	} unknown;
+
 	struct event_contract *event; /* CONTRACT_EVENT; else NULL */
 
 	struct texts inherited; /* member paths answered by defaults.yaml: "key.retain" */

@@ -7,6 +7,7 @@
 #include "http/access.h"
 
 #include "contract/payload.h"
+#include "ledger/actor.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -197,7 +198,7 @@ static void admit_open(struct request *request)
 {
 	const struct settings *settings = request->server->settings;
 	struct principal *principal = &request->principal;
-	if (!request->server->on_loopback || !settings->open_tenant) {
+	if (!request->server->on_loopback || !settings->open_tenant || request->route->proven) {
 		refuse(request);
 		return;
 	}
@@ -264,12 +265,6 @@ void access_check(struct request *request)
 		admit_known(request);
 }
 
-static bool is_valid(const struct token_row *row, const struct token *token, int64_t now_us)
-{
-	return token_same(&row->token.digest, &token->digest) && !row->revoked_us &&
-	       (!row->expires_us || now_us < row->expires_us);
-}
-
 /* On one of the crew's threads. */
 static void ask_store(void *user)
 {
@@ -279,14 +274,14 @@ static void ask_store(void *user)
 	struct token_row row;
 	struct ibid_err err = {0};
 	int64_t asked_us = env_steady_us(access->env);
-	enum ibid_code code = store->ops->get_token(store, &request->arena, request->token.id, &row,
-	                                            &err);
-	if (!code && is_valid(&row, &request->token, env_wall_us(access->env))) {
+	enum ibid_code code = actor_confirm(store, &request->arena, &request->token,
+	                                    env_wall_us(access->env), &row, &err);
+	if (!code) {
 		pthread_mutex_lock(&access->lock);
 		struct toll toll = use_pass(access, put_pass(access, &row, asked_us), request);
 		pthread_mutex_unlock(&access->lock);
 		admit(request, &toll);
-	} else if (!code || code == IBID_NOT_FOUND) {
+	} else if (code == IBID_DENIED) {
 		refuse(request);
 	} else {
 		answer_error(&request->answer, &request->arena, &err);

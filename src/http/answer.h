@@ -80,6 +80,17 @@ void answer_header(struct answer *answer, const char *name, const char *value);
 	  "`code` is stable; the status is the rule's own.")                                           \
 	X(PROBLEM_FAILED, "failed", 500, "The command failed and may be sent again with the same key", \
 	  "What it did was undone. The same key tries again.")                                         \
+	X(PROBLEM_EXCEPTION_RESOLVED, "exception-resolved", 409, "The exception is resolved already",  \
+	  "Somebody, or recovery, was faster; the detail says who, and how it ended. Nothing was "     \
+	  "done.")                                                                                     \
+	X(PROBLEM_ALREADY_PROPOSED, "already-proposed", 409, "Something is proposed already",          \
+	  "One proposal at a time waits for a second person. Nothing was done.")                       \
+	X(PROBLEM_NOTHING_PROPOSED, "nothing-proposed", 409, "Nothing is proposed",                    \
+	  "There is nothing to approve or to decline, or somebody has decided it. Nothing was done.")  \
+	X(PROBLEM_SECOND_PERSON, "second-person", 403, "A second person has to approve it",            \
+	  "Who proposed an action can't approve it, whichever token they use. Nothing was done.")      \
+	X(PROBLEM_ACTION_NOT_ALLOWED, "action-not-allowed", 422, "The exception does not allow this",  \
+	  "The detail lists the actions that it allows. Nothing was done.")                            \
 	X(PROBLEM_UNKNOWN, "outcome-unknown", 202, "Whether the command ran is not known",             \
 	  "Location leads to the operation; it is resolved there. Nothing is run again meanwhile.")
 

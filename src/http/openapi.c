@@ -384,7 +384,7 @@ static void add_answers(struct str *out, const struct route *route, const struct
 	tell_common(&tells, route);
 	if (contract && contract->upstream.given)
 		tell_upstream(&tells, contract, settings);
-	else if (route->takes_body && is_brought(contract)) {
+	else if (route->takes_body && !route->body && is_brought(contract)) {
 		tell_outcomes(&tells, contract, settings);
 		tell_rules(&tells, contract);
 	}
@@ -582,7 +582,11 @@ static void add_body(struct str *out, const struct route *route, const struct co
 	bool required = true, params = strchr(route->path, '{');
 	obj_begin(out, "requestBody", '{');
 	obj_begin(out, "content", '{');
-	if (route->contract && route->contract->upstream.given) {
+	if (route->body) {
+		obj_begin(out, "application/json", '{');
+		obj_raw(out, "schema", route->body);
+		obj_end(out, '}');
+	} else if (route->contract && route->contract->upstream.given) {
 		required = add_service_body(out, route);
 	} else {
 		obj_begin(out, "application/json", '{');
@@ -632,7 +636,7 @@ static void add_operation(struct str *out, const struct route *route, const char
 	obj_begin(out, "parameters", '[');
 	add_path_params(out, route, path, contracts);
 	add_queries(out, route);
-	if (route->takes_body)
+	if (route->takes_body && !route->body)
 		add_command_headers(out, contract);
 	obj_end(out, ']');
 	if (route->takes_body)
@@ -746,6 +750,81 @@ static void add_command_schema(struct str *out)
 	obj_end(out, '}');
 }
 
+static void add_texts(struct str *out, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		obj_raw(out, names[i], "{\"type\":\"string\"}");
+}
+
+static void add_times(struct str *out, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		obj_raw(out, names[i], "{\"type\":\"string\",\"format\":\"date-time\"}");
+}
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* What people did, and what waits for one of them. */
+static void add_history_schemas(struct str *out)
+{
+	static const char *const did[] = {"action", "actor", "reason", "role", "token"};
+	static const char *const proposed[] = {"action", "proposedBy", "reason"};
+	static const char *const at[] = {"at"}, *const proposed_at[] = {"proposedAt"};
+	obj_begin(out, "Action", '{');
+	obj_text(out, "type", "object");
+	obj_raw(out, "required", "[\"id\",\"at\",\"action\",\"actor\",\"reason\",\"role\",\"token\"]");
+	obj_begin(out, "properties", '{');
+	obj_raw(out, "id", "{\"type\":\"string\",\"format\":\"uuid\"}");
+	add_texts(out, did, COUNT(did));
+	add_times(out, at, COUNT(at));
+	obj_raw(out, "parameters", "{\"type\":\"object\"}");
+	obj_end(out, '}');
+	obj_raw(out, "additionalProperties", "false");
+	obj_end(out, '}');
+	obj_begin(out, "Proposal", '{');
+	obj_text(out, "type", "object");
+	obj_raw(out, "required", "[\"id\",\"action\",\"proposedBy\",\"proposedAt\",\"reason\"]");
+	obj_begin(out, "properties", '{');
+	obj_raw(out, "id", "{\"type\":\"string\",\"format\":\"uuid\"}");
+	add_texts(out, proposed, COUNT(proposed));
+	add_times(out, proposed_at, COUNT(proposed_at));
+	obj_end(out, '}');
+	obj_raw(out, "additionalProperties", "false");
+	obj_end(out, '}');
+}
+
+static void add_exception_schema(struct str *out)
+{
+	static const char *const texts[] = {
+	    "assignee",   "correlationId", "detail",     "documentId",  "documentType", "key",
+	    "note",       "owner",         "payloadRef", "queue",       "reason",       "resolution",
+	    "resolvedBy", "source",        "subjectId",  "subjectType", "suggestion",   "traceId"};
+	static const char *const times[] = {"dueAt", "openedAt", "resolvedAt"};
+	static const char names[] = "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}";
+	obj_begin(out, "Exception", '{');
+	obj_text(out, "type", "object");
+	obj_raw(
+	    out, "required",
+	    "[\"id\",\"queue\",\"state\",\"severity\",\"owner\",\"reason\",\"retryable\",\"overdue\","
+	    "\"actions\",\"needsApproval\",\"subjectType\",\"subjectId\",\"openedAt\"]");
+	obj_begin(out, "properties", '{');
+	obj_raw(out, "id", "{\"type\":\"string\",\"format\":\"uuid\"}");
+	obj_raw(out, "state", "{\"enum\":[\"OPEN\",\"RESOLVED\"]}");
+	obj_raw(out, "severity", "{\"enum\":[\"low\",\"medium\",\"high\",\"critical\"]}");
+	obj_raw(out, "retryable", "{\"type\":\"boolean\"}");
+	obj_raw(out, "overdue", "{\"type\":\"boolean\"}");
+	obj_raw(out, "actions", names);
+	obj_raw(out, "needsApproval", names);
+	obj_raw(out, "proposal", "{\"$ref\":\"#/components/schemas/Proposal\"}");
+	obj_raw(out, "history",
+	        "{\"type\":\"array\",\"items\":{\"$ref\":\"#/components/schemas/Action\"}}");
+	add_texts(out, texts, COUNT(texts));
+	add_times(out, times, COUNT(times));
+	obj_end(out, '}');
+	obj_raw(out, "additionalProperties", "false");
+	obj_end(out, '}');
+}
+
 static void add_schemas(struct str *out, const struct contracts *contracts)
 {
 	bool required;
@@ -756,6 +835,14 @@ static void add_schemas(struct str *out, const struct contracts *contracts)
 	        "\"properties\":{\"items\":{\"type\":\"array\",\"items\":{\"$ref\":"
 	        "\"#/components/schemas/Command\"}},\"next\":{\"type\":\"string\",\"format\":\"uuid\","
 	        "\"description\":\"`after` of the next page; missing on the last one\"}}}");
+	add_exception_schema(out);
+	add_history_schemas(out);
+	obj_raw(
+	    out, "Exceptions",
+	    "{\"type\":\"object\",\"required\":[\"items\"],\"additionalProperties\":false,"
+	    "\"properties\":{\"items\":{\"type\":\"array\",\"items\":{\"$ref\":"
+	    "\"#/components/schemas/Exception\"}},\"next\":{\"type\":\"string\",\"format\":\"uuid\","
+	    "\"description\":\"`after` of the next page; missing on the last one\"}}}");
 	add_problem_schema(out);
 	obj_raw(out, "ProblemType",
 	        "{\"type\":\"object\",\"required\":[\"meaning\",\"status\",\"title\",\"type\"],"

@@ -25,6 +25,38 @@ static const struct route_query command_queries[] = {
     {0},
 };
 
+static const struct route_query exception_queries[] = {
+    {"queue", "{\"type\":\"string\"}", "only those in this queue, such as business"},
+    {"state", "{\"enum\":[\"open\",\"resolved\",\"all\"],\"default\":\"open\"}",
+     "only those in this state"},
+    {"owner", "{\"type\":\"string\"}", "only those of this team"},
+    {"assignee", "{\"type\":\"string\"}", "only those of this person"},
+    {"limit", "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"default\":50}",
+     "how many at most"},
+    {"after", "{\"type\":\"string\",\"format\":\"uuid\"}", "the `next` of the page before"},
+    {0},
+};
+
+/* What people send to act on exceptions. */
+#define TEXT_MEMBER(name) "\"" name "\":{\"type\":\"string\"}"
+#define REASON_MEMBER     "\"reason\":{\"type\":\"string\",\"minLength\":1}"
+#define ACT_BODY(required, members)                                                                \
+	"{\"type\":\"object\",\"required\":[" required                                                 \
+	"],\"additionalProperties\":false,\"properties\":{" members "}}"
+static const char assign_body[] = ACT_BODY(
+    "\"reason\"", TEXT_MEMBER("assignee") "," TEXT_MEMBER("owner") "," REASON_MEMBER);
+static const char resolve_body[] = ACT_BODY(
+    "\"action\",\"reason\"",
+    TEXT_MEMBER("action") ",\"answer\":{\"description\":\"What duplicates get\"}," REASON_MEMBER
+                          "," TEXT_MEMBER("resourceId") "," TEXT_MEMBER(
+                              "resourceType") ",\"status\":{\"type\":\"integer\",\"minimum\":200,"
+                                              "\"maximum\":399}");
+static const char decide_body[] = ACT_BODY("\"reason\"", REASON_MEMBER);
+
+#define WORKERS (ROLE_OPERATOR | ROLE_APPROVER | ROLE_ADMIN)
+#define ACT_PROBLEMS                                                                               \
+	(BIT(PROBLEM_NOT_FOUND) | BIT(PROBLEM_MEDIA_TYPE) | BIT(PROBLEM_EXCEPTION_RESOLVED))
+
 static const struct route own[] = {
     {"GET", "/healthz", run_health, .open = true, .summary = "Is the process alive?",
      .id = "ibid.health", .document = SCHEMA("Status")},
@@ -50,6 +82,29 @@ static const struct route own[] = {
     {"GET", "/v1/operations/{id}", show_operation, .roles = ROLE_CLIENT | ROLE_OPERATOR,
      .summary = "State of a command, its result, and what is awaited", .id = "ibid.operation",
      .document = SCHEMA("Command"), .problems = BIT(PROBLEM_NOT_FOUND), .waits = true},
+    {"GET", "/v1/exceptions", list_exceptions, .roles = WORKERS,
+     .summary = "List what waits for a person, the newest first", .id = "ibid.exceptions",
+     .document = SCHEMA("Exceptions"), .queries = exception_queries},
+    {"GET", "/v1/exceptions/{id}", show_exception, .roles = WORKERS,
+     .summary = "One item of human work, what may be done about it, and what was",
+     .id = "ibid.exception", .document = SCHEMA("Exception"), .problems = BIT(PROBLEM_NOT_FOUND)},
+    {"POST", "/v1/exceptions/{id}/assign", assign_exception, .takes_body = true, .proven = true,
+     .roles = WORKERS, .summary = "Give an item to a team or a person",
+     .id = "ibid.exception.assign", .document = SCHEMA("Exception"), .body = assign_body,
+     .problems = ACT_PROBLEMS},
+    {"POST", "/v1/exceptions/{id}/resolve", resolve_exception, .takes_body = true, .proven = true,
+     .roles = WORKERS,
+     .summary = "End an item by one of its actions, or propose that to a second person",
+     .id = "ibid.exception.resolve", .document = SCHEMA("Exception"), .body = resolve_body,
+     .problems = ACT_PROBLEMS | BIT(PROBLEM_ALREADY_PROPOSED) | BIT(PROBLEM_ACTION_NOT_ALLOWED)},
+    {"POST", "/v1/exceptions/{id}/approve", approve_exception, .takes_body = true, .proven = true,
+     .roles = WORKERS, .summary = "Agree with what another person proposes, which is then done",
+     .id = "ibid.exception.approve", .document = SCHEMA("Exception"), .body = decide_body,
+     .problems = ACT_PROBLEMS | BIT(PROBLEM_NOTHING_PROPOSED) | BIT(PROBLEM_SECOND_PERSON)},
+    {"POST", "/v1/exceptions/{id}/decline", decline_exception, .takes_body = true, .proven = true,
+     .roles = WORKERS, .summary = "Disagree with what another person proposes",
+     .id = "ibid.exception.decline", .document = SCHEMA("Exception"), .body = decide_body,
+     .problems = ACT_PROBLEMS | BIT(PROBLEM_NOTHING_PROPOSED)},
 };
 enum { OWN = sizeof own / sizeof *own };
 

@@ -22,6 +22,7 @@ struct route {
 	const struct contract *contract; /* of a command's own route; else NULL */
 	bool takes_body;
 	bool open;         /* needs no principal */
+	bool proven;       /* needs a token, also where requests without one are let in */
 	unsigned roles;    /* enum token_role: whoever has one of them may; of an open one: 0 */
 	bool waits;        /* what it shows may have no outcome yet: Retry-After */
 	unsigned problems; /* bits of enum problem_kind, besides those of every route */
@@ -30,6 +31,7 @@ struct route {
 	/* For the OpenAPI document, of the server's own: */
 	const char *id, *document;         /* `document`: schema of what it shows, as JSON */
 	const char *media;                 /* of the document; NULL: JSON */
+	const char *body;                  /* schema of what is sent, as JSON; NULL: a command's */
 	const struct route_query *queries; /* ended by one without a name; NULL: none */
 };
 
@@ -77,5 +79,11 @@ void run_operation(struct request *request); /* POST /v1/commands/{operation} */
 void show_operation(struct request *request);
 void show_command(struct request *request);
 void list_commands(struct request *request);
+void list_exceptions(struct request *request);
+void show_exception(struct request *request);
+void assign_exception(struct request *request);
+void resolve_exception(struct request *request);
+void approve_exception(struct request *request);
+void decline_exception(struct request *request);
 
 #endif

@@ -7,7 +7,7 @@
 
 #define HOUR_US (INT64_C(3600) * 1000000)
 
-/* What each trouble calls for. Times and severities are ours, the owner is the contract's. */
+/* What each trouble calls for, where the contract does not say otherwise. */
 static const struct {
 	const char *reason;
 	enum exception_queue queue;
@@ -66,11 +66,23 @@ static const char *trace_id(struct arena *arena, const char *traceparent)
 	                                                           : NULL;
 }
 
+/* The item first: whoever holds an item may go on to its approval, and nobody the other way. */
+enum ibid_code deed_write(struct tx *tx, const struct deed *deed, struct ibid_err *err)
+{
+	const struct store_ops *ops = tx->store->ops;
+	enum ibid_code code = ops->resolve_exception(tx, &deed->end, err);
+	if (!code && deed->decision)
+		code = ops->decide_approval(tx, deed->decision, err);
+	return code ? code : ops->put_action(tx, &deed->action, err);
+}
+
 enum ibid_code trouble_over(struct tx *tx, struct arena *arena, const struct command_row *row,
-                            struct ibid_err *err)
+                            const struct deed *deed, struct ibid_err *err)
 {
 	bool executed = row->state == COMMAND_COMPLETED;
 	assert(row->state != COMMAND_UNKNOWN); /* I8: what nobody knows has an open item */
+	if (deed)
+		return deed_write(tx, deed, err);
 	struct exception_end end = {
 	    .tenant = row->identity.tenant,
 	    .queue = troubles[TROUBLE_STAGED_UNKNOWN].queue,
@@ -87,6 +99,19 @@ enum ibid_code trouble_over(struct tx *tx, struct arena *arena, const struct com
 	return tx->store->ops->resolve_exception(tx, &end, err);
 }
 
+static enum exception_severity severity_of(enum trouble trouble, const struct contract *contract)
+{
+	enum exception_severity severity = troubles[trouble].severity;
+	if (contract->unknown.severity)
+		(void)exception_severity_read(contract->unknown.severity, &severity);
+	return severity;
+}
+
+static int64_t within_us(enum trouble trouble, const struct contract *contract)
+{
+	return contract->unknown.sla_us ? contract->unknown.sla_us : troubles[trouble].within_us;
+}
+
 struct exception_row trouble_exception(enum trouble trouble, struct arena *arena, struct env *env,
                                        const struct contract *contract,
                                        const struct command_row *row)
@@ -96,7 +121,7 @@ struct exception_row trouble_exception(enum trouble trouble, struct arena *arena
 	    .id = uuid_v7(env),
 	    .queue = troubles[trouble].queue,
 	    .state = EXCEPTION_OPEN,
-	    .severity = troubles[trouble].severity,
+	    .severity = severity_of(trouble, contract),
 	    .subject_type = "command",
 	    .subject_id = uuid_text(arena, row->id),
 	    .business_key = row->identity.key,
@@ -108,11 +133,12 @@ struct exception_row trouble_exception(enum trouble trouble, struct arena *arena
 	    .owner = contract->owner,
 	    .retryable = troubles[trouble].retryable,
 	    .actions = troubles[trouble].actions,
+	    .needs_approval = contract->unknown.needs_approval ? troubles[trouble].actions : "",
 	    .correlation_id = row->correlation_id,
 	    .trace_id = trace_id(arena, row->traceparent),
 	    .document_type = row->resource_type,
 	    .document_id = row->resource_id,
 	    .opened_us = row->finished_us,
-	    .due_us = row->finished_us + troubles[trouble].within_us,
+	    .due_us = row->finished_us + within_us(trouble, contract),
 	};
 }

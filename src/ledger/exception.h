@@ -21,9 +21,21 @@ struct exception_row trouble_exception(enum trouble trouble, struct arena *arena
                                        const struct contract *contract,
                                        const struct command_row *row);
 
+/* What a person did about an item, and how that ends it. */
+struct deed {
+	struct exception_end end;            /* of the item with its id */
+	const struct approval_end *decision; /* NULL: nobody else was asked */
+	struct action_row action;
+};
+
+/* All of it, in the transaction of what it does (I1). IBID_RETRY, from here or from commit:
+ * somebody was faster. */
+IBID_CHECK enum ibid_code deed_write(struct tx *tx, const struct deed *deed, struct ibid_err *err);
+
 /* What nobody knew about the command of `row` is known by now, and the row says what: its item is
- * resolved with it (I1). */
+ * resolved with it (I1), by the deed of a person, or by recovery (NULL). */
 IBID_CHECK enum ibid_code trouble_over(struct tx *tx, struct arena *arena,
-                                       const struct command_row *row, struct ibid_err *err);
+                                       const struct command_row *row, const struct deed *deed,
+                                       struct ibid_err *err);
 
 #endif

@@ -52,7 +52,7 @@ enum ibid_code recovery_query(struct submission *sub, struct ibid_work *work, st
 
 /* ---- One command ---------------------------------------------------------------------------- */
 
-static void hold_row(struct submission *sub, const struct command_row *row)
+void recovery_hold(struct submission *sub, const struct command_row *row)
 {
 	sub->identity = row->identity;
 	sub->sender = (struct sender){.tenant = row->identity.tenant,
@@ -157,7 +157,7 @@ static enum ibid_code recover_row(struct ledger *ledger, const struct command_ro
 	struct submission *sub = &staged.sub;
 	struct ibid_result *result = NULL;
 	submission_init(sub, ledger);
-	hold_row(sub, row);
+	recovery_hold(sub, row);
 	enum ibid_code code = find_contract(sub, row, err);
 	if (!code && !sub->resolves)
 		code = take_over(sub, err);

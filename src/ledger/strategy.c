@@ -334,6 +334,10 @@ enum ibid_code strategy_run(struct submission *sub, struct ibid_work *work, hand
 	    [STRATEGY_NONE] = run_plain,
 	};
 	struct course course = {.sub = sub, .work = work, .run = handler};
+	if (sub->deed) { /* nothing runs: a person says what became of it */
+		*ret_linked = false;
+		return run_plain(&course, err);
+	}
 	enum ibid_code code = contract_looks(work->contract) ? hold_row(work, err) : IBID_OK;
 	if (!code)
 		code = runs[work->contract->strategy](&course, err);

@@ -69,6 +69,7 @@ struct submission {
 	bool held;     /* the row is IN_PROGRESS under `token` */
 	bool resolves; /* looks again at what is UNKNOWN under `token`, which it does not hold */
 	bool ended;    /* by this submission: its commit is durable */
+	const struct deed *deed; /* of a person who found out; NULL: nobody did */
 	struct {
 		bool given; /* the worker, or recovery, has said how it ends: */
 		enum command_state state;
@@ -196,6 +197,9 @@ struct command_row submission_whole_answer(const struct command_row *row,
 /* `code` of a callback, or IBID_MISUSE when it ended the transaction: what it did may be there. */
 enum ibid_code submission_check_undo(struct ibid_work *work, enum ibid_code code,
                                      struct ibid_err *err);
+
+/* recover.c: go on with the command of a row, whose payload is not known any more. */
+void recovery_hold(struct submission *sub, const struct command_row *row);
 
 /* recover.c: run the script that looks whether a command was done. Codes of a handler. */
 enum ibid_code recovery_query(struct submission *sub, struct ibid_work *work, struct ibid_err *err);

@@ -328,6 +328,62 @@ static enum ibid_code fault_resolve_exception(struct tx *tx, const struct except
 	return code;
 }
 
+static enum ibid_code fault_assign_exception(struct tx *tx, const struct exception_assignment *to,
+                                             struct ibid_err *err)
+{
+	struct fault *fault = fault_of(tx->store);
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->assign_exception(inner_of(tx), to, err));
+	return code;
+}
+
+static enum ibid_code fault_put_action(struct tx *tx, const struct action_row *row,
+                                       struct ibid_err *err)
+{
+	struct fault *fault = fault_of(tx->store);
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->put_action(inner_of(tx), row, err));
+	return code;
+}
+
+static enum ibid_code fault_put_approval(struct tx *tx, const struct approval_row *row,
+                                         struct ibid_err *err)
+{
+	struct fault *fault = fault_of(tx->store);
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->put_approval(inner_of(tx), row, err));
+	return code;
+}
+
+static enum ibid_code fault_decide_approval(struct tx *tx, const struct approval_end *end,
+                                            struct ibid_err *err)
+{
+	struct fault *fault = fault_of(tx->store);
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->decide_approval(inner_of(tx), end, err));
+	return code;
+}
+
+static enum ibid_code fault_begin_action(struct store *store, struct tx **ret, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	struct tx *inner = NULL;
+	enum ibid_code code;
+	struct fault_tx *tx = calloc(1, sizeof *tx);
+	if (!tx)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	FAULTY(fault, code, err, fault->inner->ops->begin_action(fault->inner, &inner, err));
+	if (code) {
+		fault->inner->ops->rollback(&inner); /* begun, but nobody was told */
+		free(tx);
+		return code;
+	}
+	tx->base.store = store;
+	tx->inner = inner;
+	*ret = &tx->base;
+	return IBID_OK;
+}
+
 static enum ibid_code fault_lock_row(struct tx *tx, const char *row, struct ibid_err *err)
 {
 	struct fault *fault = fault_of(tx->store);
@@ -669,6 +725,25 @@ static enum ibid_code fault_list_references(struct store *store, struct arena *a
 	FAULTY_LIST(struct reference_row, list_references, arena, filter);
 }
 
+static enum ibid_code fault_list_actions(struct store *store, struct arena *arena,
+                                         const char *tenant, const char *subject_type,
+                                         const char *subject_id, size_t limit,
+                                         struct action_row **ret, size_t *ret_count,
+                                         struct ibid_err *err)
+{
+	FAULTY_LIST(struct action_row, list_actions, arena, tenant, subject_type, subject_id, limit);
+}
+
+static enum ibid_code fault_list_approvals(struct store *store, struct arena *arena,
+                                           const char *tenant, const char *subject_type,
+                                           const char *subject_id, size_t limit,
+                                           struct approval_row **ret, size_t *ret_count,
+                                           struct ibid_err *err)
+{
+	FAULTY_LIST(struct approval_row, list_approvals, arena, tenant, subject_type, subject_id,
+	            limit);
+}
+
 static enum ibid_code fault_put_token(struct store *store, const struct token_row *row,
                                       struct ibid_err *err)
 {
@@ -783,6 +858,13 @@ static const struct store_ops fault_ops = {
     .put_command = fault_put_command,
     .put_exception = fault_put_exception,
     .resolve_exception = fault_resolve_exception,
+    .begin_action = fault_begin_action,
+    .assign_exception = fault_assign_exception,
+    .put_action = fault_put_action,
+    .put_approval = fault_put_approval,
+    .decide_approval = fault_decide_approval,
+    .list_actions = fault_list_actions,
+    .list_approvals = fault_list_approvals,
     .put_payload = fault_put_payload,
     .get_payload = fault_get_payload,
     .erase_commands = fault_erase_commands,

@@ -19,6 +19,11 @@ static const char *const queue_names[] = {EXCEPTION_QUEUES(EXCEPTION_NAME)};
 static const char *const severity_names[] = {EXCEPTION_SEVERITIES(EXCEPTION_NAME)};
 static const char *const exception_state_names[] = {EXCEPTION_STATES(EXCEPTION_NAME)};
 #undef EXCEPTION_NAME
+static const char *const decision_names[] = {"", /* it waits */
+#define APPROVAL_DECISION_NAME(name) #name,
+                                             APPROVAL_DECISIONS(APPROVAL_DECISION_NAME)
+#undef APPROVAL_DECISION_NAME
+};
 
 /* Its place in the list; -1 when it is not there. */
 static int place_of(const char *name, const char *const *names, int count)
@@ -91,6 +96,19 @@ bool exception_state_read(const char *name, enum exception_state *ret)
 	int place = place_of(name, exception_state_names, EXCEPTION_STATE_COUNT);
 	if (place >= 0)
 		*ret = (enum exception_state)place;
+	return place >= 0;
+}
+
+const char *approval_decision_name(enum approval_decision decision)
+{
+	return decision == APPROVAL_WAITS ? NULL : decision_names[decision];
+}
+
+bool approval_decision_read(const char *name, enum approval_decision *ret)
+{
+	int place = place_of(name ? name : "", decision_names, APPROVAL_DECISION_COUNT);
+	if (place >= 0)
+		*ret = (enum approval_decision)place;
 	return place >= 0;
 }
 

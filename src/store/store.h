@@ -167,9 +167,11 @@ struct exception_row {
 	const char *reason;                    /* stable code: never NULL */
 	const char *detail;                    /* a sentence; NULL: none; likewise: */
 	const char *suggestion;
-	const char *owner;   /* team: never NULL */
-	bool retryable;      /* sending it again is safe and may help */
-	const char *actions; /* what may be done, names joined by commas; "": nothing */
+	const char *owner;          /* team: never NULL */
+	bool retryable;             /* sending it again is safe and may help */
+	const char *actions;        /* what may be done, names joined by commas; "": nothing */
+	const char *needs_approval; /* of them, those that a second person approves; NULL in: none */
+	const char *assignee;       /* out: who works on it; NULL: nobody yet */
 	const char *correlation_id, *trace_id;
 	const char *document_type, *document_id; /* the related document; NULL: none */
 	int64_t opened_us, due_us;               /* due 0: no limit */
@@ -177,14 +179,71 @@ struct exception_row {
 	const char *resolution, *resolved_by, *note;
 };
 
-/* How an item that is open for a tenant, queue and subject ends. */
+/* How an item ends: the one of `id`, or that which is open for a queue and subject. */
 struct exception_end {
 	const char *tenant;
+	const struct uuid *id;       /* NULL: by queue and subject */
+	const struct uuid *approval; /* with an id: what is decided with it; NULL: nothing */
 	enum exception_queue queue;
 	const char *subject_type, *subject_id;
 	int64_t resolved_us;
 	const char *resolution, *resolved_by; /* never NULL or empty */
 	const char *note;                     /* NULL: none */
+};
+
+/* Whose work an item is. */
+struct exception_assignment {
+	const char *tenant;
+	struct uuid id;
+	const char *owner, *assignee; /* NULL: as it is */
+};
+
+/* What a person did: evidence, which commits with what it did. */
+struct action_row {
+	const char *tenant;
+	struct uuid id;
+	int64_t at_us;
+	const char *actor, *token; /* the token's client, and its id */
+	const char *role;          /* the one that allowed it */
+	const char *action;        /* "assign", "confirm-executed", "approve", ... */
+	const char *subject_type, *subject_id;
+	const char *reason;      /* never empty */
+	const char *parameters;  /* JSON; NULL: none */
+	struct uuid approval_id; /* all zero: nobody else was asked */
+};
+
+#define APPROVAL_DECISIONS(X) X(APPROVED) X(DECLINED) X(LAPSED)
+enum approval_decision {
+	APPROVAL_WAITS, /* not decided */
+#define APPROVAL_DECISION_ENUM(name) APPROVAL_##name,
+	APPROVAL_DECISIONS(APPROVAL_DECISION_ENUM)
+#undef APPROVAL_DECISION_ENUM
+	    APPROVAL_DECISION_COUNT
+};
+const char *approval_decision_name(enum approval_decision decision);        /* NULL: it waits */
+bool approval_decision_read(const char *name, enum approval_decision *ret); /* NULL: it waits */
+
+/* What one person proposes and another decides. One waits per subject. */
+struct approval_row {
+	const char *tenant;
+	struct uuid id;
+	const char *subject_type, *subject_id;
+	const char *action, *parameters; /* JSON; NULL: none */
+	const char *proposed_by, *proposed_token, *reason;
+	int64_t proposed_us;
+	/* Out. */
+	enum approval_decision decision;
+	const char *decided_by, *decided_token, *decided_reason; /* NULL: it waits; or lapsed */
+	int64_t decided_us;                                      /* 0: it waits */
+};
+
+struct approval_end {
+	const char *tenant;
+	struct uuid id;
+	enum approval_decision decision;
+	const char *decided_by, *decided_token, *decided_reason;
+	const char *parameters; /* what stays of them */
+	int64_t decided_us;
 };
 
 /* What is kept of a command's payload: JSON in canonical form, after the contract's classes. */
@@ -240,7 +299,7 @@ struct retention_count {
 /* What a token allows: X(symbol, name). */
 #define TOKEN_ROLES(X)                                                                             \
 	X(CLIENT, "client")     /* send commands, and look at its own client's */                      \
-	X(OPERATOR, "operator") /* look at all of the tenant's */                                      \
+	X(OPERATOR, "operator") /* look at all of the tenant's, and work on its exceptions */          \
 	X(APPROVER, "approver") /* decide what waits for a person */                                   \
 	X(ADMIN, "admin")       /* set up */
 enum token_role_place {
@@ -530,10 +589,11 @@ struct command_filter {
 };
 
 struct exception_filter {
-	const char *tenant;       /* NULL: all */
-	int queue;                /* enum exception_queue; -1: all */
-	int state;                /* enum exception_state; -1: all */
-	const char *owner;        /* NULL: all; likewise: */
+	const char *tenant; /* NULL: all */
+	int queue;          /* enum exception_queue; -1: all */
+	int state;          /* enum exception_state; -1: all */
+	const char *owner;  /* NULL: all; likewise: */
+	const char *assignee;
 	const char *subject_type; /* with its id, the work on one subject */
 	const char *subject_id;
 	const struct uuid *after; /* keyset page: items older than this id; NULL: from the newest */
@@ -694,9 +754,30 @@ struct store_ops {
 	enum ibid_code (*put_exception)(struct tx *, const struct exception_row *, struct ibid_err *);
 
 	/* Resolve the item that is open for this tenant, queue and subject, together with what ends its
-	 * trouble (I1). None is open: that is success. */
+	 * trouble (I1). None is open: that is success. Of one that is named by its id, it is
+	 * IBID_RETRY, from here or from commit. What was proposed for the item lapses. */
 	enum ibid_code (*resolve_exception)(struct tx *, const struct exception_end *,
 	                                    struct ibid_err *);
+
+	/* Open a transaction that is no command's, for the four verbs below, resolve_exception and
+	 * commit: an action by a person. */
+	enum ibid_code (*begin_action)(struct store *, struct tx **ret, struct ibid_err *);
+
+	/* Give an item that is open to a team or a person; with neither, only hold it as it is until
+	 * the transaction ends. IBID_RETRY, from here or from commit: it is not open. */
+	enum ibid_code (*assign_exception)(struct tx *, const struct exception_assignment *,
+	                                   struct ibid_err *);
+
+	/* Keep what a person did, with what it did (I1, I3). The id must be new. */
+	enum ibid_code (*put_action)(struct tx *, const struct action_row *, struct ibid_err *);
+
+	/* Propose something to a second person. IBID_RETRY, from here or from commit: something waits
+	 * for the subject already. The id must be new. */
+	enum ibid_code (*put_approval)(struct tx *, const struct approval_row *, struct ibid_err *);
+
+	/* Decide it, once. IBID_RETRY, from here or from commit: it does not wait any more. Approving
+	 * what one proposed oneself is refused by the database, too. */
+	enum ibid_code (*decide_approval)(struct tx *, const struct approval_end *, struct ibid_err *);
 
 	/* Keep a payload with its command (I1), in the place of the one that was kept before. A command
 	 * that gives way to another takes its payload with it: put_command sees to that. */
@@ -857,6 +938,17 @@ struct store_ops {
 	enum ibid_code (*list_exceptions)(struct store *, struct arena *,
 	                                  const struct exception_filter *, struct exception_row **ret,
 	                                  size_t *ret_count, struct ibid_err *);
+
+	/* What people did about one subject, the oldest first, and what they proposed, the newest
+	 * first.
+	 */
+	enum ibid_code (*list_actions)(struct store *, struct arena *, const char *tenant,
+	                               const char *subject_type, const char *subject_id, size_t limit,
+	                               struct action_row **ret, size_t *ret_count, struct ibid_err *);
+	enum ibid_code (*list_approvals)(struct store *, struct arena *, const char *tenant,
+	                                 const char *subject_type, const char *subject_id, size_t limit,
+	                                 struct approval_row **ret, size_t *ret_count,
+	                                 struct ibid_err *);
 
 	/* ---- Retention ------------------------------------------------------------------------------
 	 */

@@ -200,6 +200,52 @@ static enum ibid_code trace_resolve_exception(struct tx *tx, const struct except
 	return TRACED(trace, resolve_exception, inner_of(tx), end, err);
 }
 
+static enum ibid_code trace_assign_exception(struct tx *tx, const struct exception_assignment *to,
+                                             struct ibid_err *err)
+{
+	struct trace *trace = trace_of(tx->store);
+	return TRACED(trace, assign_exception, inner_of(tx), to, err);
+}
+
+static enum ibid_code trace_put_action(struct tx *tx, const struct action_row *row,
+                                       struct ibid_err *err)
+{
+	struct trace *trace = trace_of(tx->store);
+	return TRACED(trace, put_action, inner_of(tx), row, err);
+}
+
+static enum ibid_code trace_put_approval(struct tx *tx, const struct approval_row *row,
+                                         struct ibid_err *err)
+{
+	struct trace *trace = trace_of(tx->store);
+	return TRACED(trace, put_approval, inner_of(tx), row, err);
+}
+
+static enum ibid_code trace_decide_approval(struct tx *tx, const struct approval_end *end,
+                                            struct ibid_err *err)
+{
+	struct trace *trace = trace_of(tx->store);
+	return TRACED(trace, decide_approval, inner_of(tx), end, err);
+}
+
+static enum ibid_code trace_begin_action(struct store *store, struct tx **ret, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	struct tx *inner = NULL;
+	struct trace_tx *tx = calloc(1, sizeof *tx);
+	if (!tx)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	enum ibid_code code = TRACED(trace, begin_action, trace->inner, &inner, err);
+	if (code) {
+		free(tx);
+		return code;
+	}
+	tx->base.store = store;
+	tx->inner = inner;
+	*ret = &tx->base;
+	return IBID_OK;
+}
+
 static enum ibid_code trace_lock_row(struct tx *tx, const char *row, struct ibid_err *err)
 {
 	struct trace *trace = trace_of(tx->store);
@@ -468,6 +514,28 @@ static enum ibid_code trace_list_references(struct store *store, struct arena *a
 	return TRACED(trace, list_references, trace->inner, arena, filter, ret, ret_count, err);
 }
 
+static enum ibid_code trace_list_actions(struct store *store, struct arena *arena,
+                                         const char *tenant, const char *subject_type,
+                                         const char *subject_id, size_t limit,
+                                         struct action_row **ret, size_t *ret_count,
+                                         struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, list_actions, trace->inner, arena, tenant, subject_type, subject_id, limit,
+	              ret, ret_count, err);
+}
+
+static enum ibid_code trace_list_approvals(struct store *store, struct arena *arena,
+                                           const char *tenant, const char *subject_type,
+                                           const char *subject_id, size_t limit,
+                                           struct approval_row **ret, size_t *ret_count,
+                                           struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, list_approvals, trace->inner, arena, tenant, subject_type, subject_id,
+	              limit, ret, ret_count, err);
+}
+
 static enum ibid_code trace_put_token(struct store *store, const struct token_row *row,
                                       struct ibid_err *err)
 {
@@ -548,6 +616,13 @@ static const struct store_ops trace_ops = {
     .put_command = trace_put_command,
     .put_exception = trace_put_exception,
     .resolve_exception = trace_resolve_exception,
+    .begin_action = trace_begin_action,
+    .assign_exception = trace_assign_exception,
+    .put_action = trace_put_action,
+    .put_approval = trace_put_approval,
+    .decide_approval = trace_decide_approval,
+    .list_actions = trace_list_actions,
+    .list_approvals = trace_list_approvals,
     .put_payload = trace_put_payload,
     .get_payload = trace_get_payload,
     .erase_commands = trace_erase_commands,

@@ -2,6 +2,7 @@
 /* test_fault.c -- an error, a lost commit and a SIGKILL at every store verb, until none is left;
  * then the same key again. Whatever happened, there is one effect, one event and one audit entry.
  */
+#include "ledger/act.h"
 #include "support/bed.h"
 #include "support/ended.h"
 
@@ -471,6 +472,107 @@ an_unknown_command_and_its_exception_survive_every_fault_together(void **state) 
 	}
 }
 
+/* ---- What a person says of them ------------------------------------------------------------- */
+
+/* Say that the tenant's one command was not done. */
+static enum ibid_code act_on(struct ibid *ibid, const char *tenant, struct acted *ret)
+{
+	struct store *store = ibid->ledger->store;
+	struct exception_filter filter = {.tenant = tenant, .queue = -1, .state = -1, .limit = 2};
+	struct exception_row *items = NULL;
+	struct arena arena = {0};
+	struct ibid_err err = {0};
+	size_t count = 0;
+	struct actor actor = {
+	    .tenant = tenant, .client = "olga", .token = "0123456789abcdef", .roles = ROLE_OPERATOR};
+	struct acting acting = {.store = store, .env = env_system(), .ledger = ibid->ledger};
+	enum ibid_code code = store->ops->list_exceptions(store, &arena, &filter, &items, &count, &err);
+	if (!code && count == 1) {
+		struct act act = {.kind = ACT_RESOLVE,
+		                  .actor = &actor,
+		                  .id = items->id,
+		                  .reason = "not booked",
+		                  .action = "confirm-not-executed"};
+		code = exception_act(&acting, &arena, &act, ret, &err);
+	}
+	arena_release(&arena);
+	return code;
+}
+
+static enum ibid_code act_once(struct faults *faults, const char *tenant, struct acted *ret)
+{
+	struct ibid *ibid = NULL;
+	struct ibid_err err = {0};
+	struct api_seams seams = {.wrap = wrap, .user = faults};
+	enum ibid_code code = api_open(
+	    IBID_OPTIONS(.store = bed.url, .contracts = bed.contracts, .busy_ms = 20000), &seams, &ibid,
+	    &err);
+	if (code)
+		return code;
+	code = act_on(ibid, tenant, ret);
+	ibid_close(ibid);
+	return code;
+}
+
+static void act_disturbed(struct faults *faults, const char *tenant)
+{
+	struct acted acted = {0};
+	bool kills = faults->kind == FAULT_KILL_BEFORE || faults->kind == FAULT_KILL_AFTER;
+	int status = 0;
+	if (!kills) {
+		(void)!act_once(faults, tenant, &acted);
+		return;
+	}
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		(void)!act_once(faults, tenant, &acted);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+/* Said again, it is done, or was: once, with its evidence. */
+static void check_acted(const char *tenant)
+{
+	struct faults none = {0};
+	struct acted acted = {0};
+	enum ibid_code code = act_once(&none, tenant, &acted);
+	if (code != IBID_OK)
+		assert_int_equal(acted.refusal, REFUSED_RESOLVED);
+	assert_int_equal(count_of("ibid.exception where state = 'RESOLVED'", tenant), 1);
+	assert_int_equal(count_of("ibid.command where state = 'FAILED'", tenant), 1);
+	assert_int_equal(count_of("ibid.action where 1 = 1", tenant), 1);
+}
+
+static void what_a_person_says_is_done_once_with_its_evidence_whatever_fails(void **state) /* I1 */
+{
+	(void)state;
+	static const enum fault_kind kinds[] = {FAULT_ERROR_BEFORE, FAULT_ERROR_AFTER,
+	                                        FAULT_UNKNOWN_BEFORE, FAULT_KILL_BEFORE,
+	                                        FAULT_KILL_AFTER};
+	struct faults plain = {0};
+	struct acted acted = {0};
+	char said[64] = "";
+	set_version(2);
+	struct faults ends = {.ended = true};
+	assert_true(run_once(&ends, "a-plain", &scenarios[CALLBACK], said));
+	assert_string_equal(said, "unknown 500");
+	assert_int_equal(act_once(&plain, "a-plain", &acted), IBID_OK);
+	check_acted("a-plain");
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		for (unsigned n = 1; n <= plain.traced; n++) {
+			struct faults faults = {.kind = kinds[i], .n = n}, lost = {.ended = true};
+			char tenant[64];
+			snprintf(tenant, sizeof tenant, "a-%zu-%u", i, n);
+			assert_true(run_once(&lost, tenant, &scenarios[CALLBACK], said));
+			act_disturbed(&faults, tenant);
+			check_acted(tenant);
+		}
+	}
+}
+
 /* ---- Setting up ----------------------------------------------------------------------------- */
 
 static struct bed fresh;
@@ -567,6 +669,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(an_error_at_any_verb_costs_nothing),
 	    cmocka_unit_test(a_kill_at_any_verb_costs_nothing),
 	    cmocka_unit_test(an_unknown_command_and_its_exception_survive_every_fault_together),
+	    cmocka_unit_test(what_a_person_says_is_done_once_with_its_evidence_whatever_fails),
 	    cmocka_unit_test(an_init_that_fails_or_is_killed_at_any_verb_can_be_repeated),
 	};
 	return cmocka_run_group_tests_name("fault", tests, set_up, tear_down);

@@ -140,7 +140,8 @@ class Front(Case):
         names = re.findall(r"^  ([a-z]+(?: [a-z]+)?)  +\S", overview, re.M)
         for expected in ("init", "migrate", "contract check", "contract matrix", "contract review", "contract apply",
                          "canon", "fingerprint", "submit", "command show", "command list",
-                         "exception show", "exception list", "doctor", "version", "help"):
+                         "exception show", "exception list", "exception assign", "exception resolve",
+                         "exception approve", "exception decline", "doctor", "version", "help"):
             self.assertIn(expected, names)
         for name in names:
             text = self.ibid(*name.split(), "--help").out
@@ -1188,10 +1189,10 @@ class StoreCases:
         lines = self.exceptions().out.splitlines()
         self.assertEqual(3, len(lines), lines)
         self.assertEqual(lines, [line.rstrip() for line in lines])
-        self.assertEqual("EXCEPTION AGE SEVERITY DUE TENANT QUEUE OWNER REASON SUBJECT".split(), lines[0].split())
-        self.assertRegex(lines[1], r"\A%s  1 min +low +in 4 h +other +data-quality  ä€ team +"
+        self.assertEqual("EXCEPTION AGE SEVERITY DUE TENANT QUEUE OWNER ASSIGNEE REASON SUBJECT".split(), lines[0].split())
+        self.assertRegex(lines[1], r"\A%s  1 min +low +in 4 h +other +data-quality  ä€ team +- +"
                                    r"NO_SUCH_VENDOR +command c-2\Z" % soon)
-        self.assertRegex(lines[2], r"\A%s  3 h +high +overdue 2 h +acme +business +payments +"
+        self.assertRegex(lines[2], r"\A%s  3 h +high +overdue 2 h +acme +business +payments +- +"
                                    r"HANDLER_ENDED_TRANSACTION  command c-1\Z" % late)
         for head in ("SEVERITY", "DUE", "QUEUE", "REASON"):
             column = lines[0].index(head)

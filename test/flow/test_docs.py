@@ -116,6 +116,11 @@ class Documentation(unittest.TestCase):
         self.make_trouble()
         self.walk("docs/runbooks/stale-in-progress.md", 0, IBID_STORE="sqlite:pay.db", IBID_CONTRACTS="contracts")
 
+    def test_the_page_of_exceptions_shows_what_happens(self):  # J01 J02
+        self.make_trouble()
+        self.silence_worker("bank-payment", "k-3")
+        self.walk("docs/exceptions.md", 0, IBID_STORE="sqlite:pay.db", IBID_CONTRACTS="contracts")
+
     def test_the_runbook_of_alerts_shows_what_happens(self):  # K03
         self.make_trouble()
         self.walk("docs/runbooks/alerts.md", 0, IBID_STORE="sqlite:pay.db", IBID_CONTRACTS="contracts")

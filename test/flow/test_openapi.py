@@ -412,6 +412,8 @@ class OpenApi(Described):
                                     ["parameters"][0]["schema"]["enum"]] + ["/problems/none", "/problems/%4"],
             "/v1/commands": ["/v1/commands", "/v1/commands?limit=1", "/v1/commands?limit=0"],
             "/v1/commands/{operation}/{key}": ["/v1/commands/note/k-%d" % n for n in range(5)] + ["/v1/commands/note/%4"],
+            "/v1/exceptions": ["/v1/exceptions", "/v1/exceptions?limit=1", "/v1/exceptions?limit=0"],
+            "/v1/exceptions/{id}": ["/v1/exceptions/" + self.exception(1), "/v1/exceptions/none", "/v1/exceptions/%4"],
             "/v1/operations/{id}": ["/v1/operations/" + made.json["id"], "/v1/operations/none", "/v1/operations/%4"]}
         self.assertEqual(set(shown), {path for path, methods in document["paths"].items() if "get" in methods} - {"/metrics"})
         self.assertIn("text/plain", document["paths"]["/metrics"]["get"]["responses"]["200"]["content"])
@@ -422,9 +424,66 @@ class OpenApi(Described):
                 answers.append(closed.ask("GET", asked[0], headers=ORIGIN))
             unreachable = {("503", None): "while it stops, or the store is away", ("429", None): "of a token: test_access", ("403", None): "likewise",
                            ("500", None): "a defect", ("200", "Retry-After"): "only where a worker has it: staged"}
-            if "{" not in path and path != "/v1/commands":
+            if "{" not in path and path not in ("/v1/commands", "/v1/exceptions"):
                 unreachable[("400", None)] = "for a head that can't be read: test_serve"
             self.exercise("get", path, answers, unreachable)
+
+    def exception(self, number, needs_approval=""):
+        """One that may be closed; its id."""
+        item = "0197a1c2-0000-7000-8000-%012d" % number
+        self.execute("insert into %s (tenant, id, queue, state, severity, subject_type, subject_id, business_key, source, "
+                     "payload_ref, reason, detail, suggestion, owner, retryable, actions, needs_approval, correlation_id, "
+                     "document_type, document_id, trace_id, %s) values ('t', '%s', 'business', 'OPEN', 'low', 'file', 'f-%d', 'k', "
+                     "'web', 'sha256:00', 'BROKEN', 'a sentence', 'look', 'tests', %s, 'close', '%s', 'c', 'note', 'n', 't', %s)" % (
+                         self.ledger("exception"),
+                         *(("opened_us, due_us", item, number, "0", needs_approval, "1, 2") if self.store == "sqlite" else
+                           ("opened_at, due_at", item, number, "false", needs_approval, "now(), now()"))))
+        return item
+
+    def token(self, client, roles):
+        made = subprocess.run([BIN, "token", "create", "--store", self.url, "--tenant", "t", "--client", client, "--roles", roles,
+                               "--json"], capture_output=True, text=True, timeout=LIMIT_S, check=True)
+        return json.loads(made.stdout)["token"]
+
+    def test_every_answer_to_an_act_is_described_and_every_described_one_comes(self):  # J02
+        self.server = Server(self, "http.limits.body=64KiB")
+        tokens = {name: self.token(name, roles) for name, roles in (("olga", "operator,approver"), ("anna", "approver"),
+                                                                     ("web", "client"))}
+        sent = {"assign": {"reason": "r", "assignee": "bea", "owner": "team"}, "resolve": {"reason": "r", "action": "close"},
+                "approve": {"reason": "r"}, "decline": {"reason": "r"}}
+        unreachable = {("503", None): "while it stops, or the store is away", ("429", None): "of a token: test_access",
+                       ("500", None): "a defect"}
+        for number, verb in enumerate(sent, 10):
+            def act(who, item, verb=verb, body=None, kind="application/json"):
+                headers = {**ORIGIN, "Content-Type": kind, **({"Authorization": "Bearer " + tokens[who]} if who else {})}
+                return self.server.ask("POST", "/v1/exceptions/%s/%s" % (item, verb), body or json.dumps(sent[verb]), headers)
+
+            decides = verb in ("approve", "decline")
+            item, other = self.exception(number, "close" if decides else ""), self.exception(100 + number, "close")
+            answers = []
+            if decides:
+                answers.append(act("anna", item))  # 409: nothing is proposed
+                self.assertEqual(act("olga", item, "resolve").status, 200)
+            if verb == "approve":
+                answers.append(act("olga", item))  # 403: a second person
+            if verb == "resolve":
+                answers += [act("olga", other), act("olga", other)]  # proposed, and 409
+                answers.append(act("olga", item, body='{"reason":"r","action":"skip"}'))  # 422
+            who = "anna" if decides else "olga"
+            answers += [act(None, item), act("web", item), act(who, "none"), act(who, item, body="[]"),
+                        act(who, item, body="x" * 70000), act(who, item, kind="text/plain"), act(who, item)]
+            self.execute("update %s set state = 'RESOLVED', resolution = 'close', resolved_by = 'x', %s where id = '%s' and "
+                         "state = 'OPEN'" % (self.ledger("exception"), "resolved_us = 1" if self.store == "sqlite" else
+                                             "resolved_at = now()", item))
+            answers.append(act(who, item))  # 409
+            self.exercise("post", "/v1/exceptions/{id}/" + verb, answers, unreachable)
+            document = self.document(self.server)
+            operation = document["paths"]["/v1/exceptions/{id}/" + verb]["post"]
+            schema = operation["requestBody"]["content"]["application/json"]["schema"]
+            self.assertTrue(self.holds(document, schema, sent[verb]))
+            for bad in ({}, dict(sent[verb], more=1), dict(sent[verb], reason=1)):
+                self.assertFalse(self.holds(document, schema, bad), bad)
+                self.assertEqual(act(who, other, body=json.dumps(bad)).status, 400, bad)
 
     # ---- Errors and places ----------------------------------------------------------------------
 
@@ -594,6 +653,8 @@ class ProxyDocument(Described, Proxied):
         self.assertEqual(set(document["paths"]), {
             "/ibid/healthz", "/ibid/readyz", "/ibid/openapi.json", "/ibid/metrics", "/problems/{problem}", "/ibid/v1/commands",
             "/ibid/v1/commands/{operation}", "/ibid/v1/commands/{operation}/{key}", "/ibid/v1/operations/{id}",
+            "/ibid/v1/exceptions", "/ibid/v1/exceptions/{id}", "/ibid/v1/exceptions/{id}/assign",
+            "/ibid/v1/exceptions/{id}/resolve", "/ibid/v1/exceptions/{id}/approve", "/ibid/v1/exceptions/{id}/decline",
             "/topics/{topic}/notes", "/orders", "/late", "/kept", "/again", "/open", "/odd/{item}"})
         put = document["paths"]["/odd/{item}"]["put"]
         self.assertIn("to the service behind the server", put["description"])

@@ -2574,6 +2574,7 @@ static struct exception_row exception_of(unsigned n, const char *subject_id)
 	    .owner = "payments",
 	    .retryable = true,
 	    .actions = "confirm-executed,confirm-not-executed",
+	    .needs_approval = "confirm-executed",
 	    .correlation_id = "corr-1",
 	    .trace_id = "0af7651916cd43dd8448eb211c80319c",
 	    .document_type = "payment",
@@ -2611,6 +2612,8 @@ static void assert_exception(const struct exception_row *got, const struct excep
 	assert_text(got->resolved_by, expected->resolved_by);
 	assert_text(got->note, expected->note);
 	assert_text(got->trace_id, expected->trace_id);
+	assert_text(got->needs_approval, expected->needs_approval ? expected->needs_approval : "");
+	assert_text(got->assignee, expected->assignee);
 }
 
 /* In a transaction of its own, which leaves no command. */
@@ -2832,6 +2835,266 @@ static void exception_is_resolved_with_what_ends_its_trouble(void **state) /* I1
 		check(bed, get_exception(bed, others[i].tenant, 2 + i, &got));
 		assert_exception(&got, &others[i]);
 	}
+}
+
+/* ---- What people do ------------------------------------------------------------------------- */
+
+static struct tx *begin_action(struct bed *bed)
+{
+	struct tx *tx = NULL;
+	check(bed, bed->ops->begin_action(bed->store, &tx, &bed->err));
+	return tx;
+}
+
+/* What the verbs said, or the commit did. */
+static enum ibid_code end_action(struct bed *bed, struct tx *tx, enum ibid_code code)
+{
+	struct outcome outcome;
+	return end_with(bed, &tx, code, &outcome);
+}
+
+static struct action_row action_of(unsigned n, const char *subject_id)
+{
+	return (struct action_row){
+	    .tenant = "acme",
+	    .id = make_id(n),
+	    .at_us = now_us + n,
+	    .actor = "ann",
+	    .token = "0123456789abcdef",
+	    .role = "operator",
+	    .action = "assign",
+	    .subject_type = "exception",
+	    .subject_id = subject_id,
+	    .reason = "it's hers ü",
+	    .parameters = "{\"assignee\":\"bea\"}",
+	    .approval_id = make_id(77),
+	};
+}
+
+static void assert_action(const struct action_row *got, const struct action_row *expected)
+{
+	assert_text(got->tenant, expected->tenant);
+	assert_memory_equal(&got->id, &expected->id, sizeof got->id);
+	assert_true(got->at_us == expected->at_us);
+	assert_text(got->actor, expected->actor);
+	assert_text(got->token, expected->token);
+	assert_text(got->role, expected->role);
+	assert_text(got->action, expected->action);
+	assert_text(got->subject_type, expected->subject_type);
+	assert_text(got->subject_id, expected->subject_id);
+	assert_text(got->reason, expected->reason);
+	assert_text(got->parameters, expected->parameters);
+	assert_memory_equal(&got->approval_id, &expected->approval_id, sizeof got->approval_id);
+}
+
+static size_t list_actions(struct bed *bed, const char *tenant, const char *subject_id,
+                           struct action_row **ret)
+{
+	size_t got_count = 0;
+	check(bed, bed->ops->list_actions(bed->store, &bed->arena, tenant, "exception", subject_id, 9,
+	                                  ret, &got_count, &bed->err));
+	return got_count;
+}
+
+static enum ibid_code put_action(struct bed *bed, const struct action_row *row)
+{
+	struct tx *tx = begin_action(bed);
+	return end_action(bed, tx, bed->ops->put_action(tx, row, &bed->err));
+}
+
+static void actions_come_back_oldest_first_within_their_subject(void **state) /* J02 I3 I9 */
+{
+	struct bed *bed = bed_of(state);
+	struct action_row first = action_of(1, "e-1"), second = action_of(2, "e-1"),
+	                  other = action_of(3, "e-2"), foreign = action_of(4, "e-1"), *got;
+	second.parameters = NULL;
+	second.approval_id = (struct uuid){{0}};
+	foreign.tenant = "other";
+	check(bed, put_action(bed, &second));
+	check(bed, put_action(bed, &first));
+	check(bed, put_action(bed, &other));
+	check(bed, put_action(bed, &foreign));
+	assert_int_equal(list_actions(bed, "acme", "e-1", &got), 2);
+	assert_action(&got[0], &first);
+	assert_action(&got[1], &second);
+	assert_int_equal(list_actions(bed, "other", "e-1", &got), 1);
+	assert_int_equal(list_actions(bed, "other", "e-2", &got), 0);
+}
+
+static enum ibid_code assign_exception(struct bed *bed, unsigned n, const char *owner,
+                                       const char *assignee)
+{
+	struct exception_assignment to = {
+	    .tenant = "acme", .id = make_id(n), .owner = owner, .assignee = assignee};
+	struct action_row action = action_of(1000 + n, "e-1");
+	struct tx *tx = begin_action(bed);
+	enum ibid_code code = bed->ops->assign_exception(tx, &to, &bed->err);
+	if (!code)
+		code = bed->ops->put_action(tx, &action, &bed->err);
+	return end_action(bed, tx, code);
+}
+
+static void an_open_exception_is_assigned_and_a_resolved_one_is_not(void **state) /* J01 I1 */
+{
+	struct bed *bed = bed_of(state);
+	struct exception_row row = exception_of(1, "c-1"), other = exception_of(2, "c-2"), got, *listed;
+	struct exception_filter of_bea = {
+	    .tenant = "acme", .queue = -1, .state = -1, .assignee = "bea", .limit = 9};
+	struct action_row *actions;
+	check(bed, open_exception(bed, &row));
+	check(bed, open_exception(bed, &other));
+	assert_int_equal(list_exceptions(bed, &of_bea, &listed), 0);
+	check(bed, assign_exception(bed, 1, NULL, "bea"));
+	row.assignee = "bea";
+	check(bed, get_exception(bed, "acme", 1, &got));
+	assert_exception(&got, &row); /* the team stays */
+	assert_int_equal(list_exceptions(bed, &of_bea, &listed), 1);
+	of_bea.state = EXCEPTION_OPEN;
+	assert_int_equal(list_exceptions(bed, &of_bea, &listed), 1);
+	assert_exception(&listed[0], &row);
+	assert_true(backend->exec(backend->sql[SUITE_RESOLVE_EXCEPTIONS]));
+	assert_int_equal(assign_exception(bed, 2, "audit", NULL), IBID_RETRY);
+	assert_int_equal(assign_exception(bed, 3, "audit", NULL), IBID_RETRY); /* there is none */
+	assert_int_equal(list_actions(bed, "acme", "e-1", &actions), 1);       /* I1 */
+}
+
+static struct approval_row approval_of(unsigned n, const char *subject_id)
+{
+	return (struct approval_row){
+	    .tenant = "acme",
+	    .id = make_id(n),
+	    .subject_type = "exception",
+	    .subject_id = subject_id,
+	    .action = "confirm-executed",
+	    .parameters = "{\"status\":201}",
+	    .proposed_by = "ann",
+	    .proposed_token = "0123456789abcdef",
+	    .reason = "seen on the statement",
+	    .proposed_us = now_us + n,
+	};
+}
+
+static enum ibid_code put_approval(struct bed *bed, const struct approval_row *row)
+{
+	struct tx *tx = begin_action(bed);
+	return end_action(bed, tx, bed->ops->put_approval(tx, row, &bed->err));
+}
+
+static enum ibid_code decide_approval(struct bed *bed, unsigned n, enum approval_decision decision,
+                                      const char *by)
+{
+	struct approval_end how = {.tenant = "acme",
+	                           .id = make_id(n),
+	                           .decision = decision,
+	                           .decided_by = by,
+	                           .decided_token = "fedcba9876543210",
+	                           .decided_reason = "so it is",
+	                           .parameters = "{}",
+	                           .decided_us = now_us + 9};
+	struct tx *tx = begin_action(bed);
+	return end_action(bed, tx, bed->ops->decide_approval(tx, &how, &bed->err));
+}
+
+static size_t list_approvals(struct bed *bed, const char *subject_id, struct approval_row **ret)
+{
+	size_t got_count = 0;
+	check(bed, bed->ops->list_approvals(bed->store, &bed->arena, "acme", "exception", subject_id, 9,
+	                                    ret, &got_count, &bed->err));
+	return got_count;
+}
+
+static void one_proposal_waits_per_subject_and_is_decided_once(void **state) /* J02 */
+{
+	struct bed *bed = bed_of(state);
+	struct approval_row row = approval_of(1, "e-1"), again = approval_of(2, "e-1"),
+	                    other = approval_of(3, "e-2"), *got;
+	check(bed, put_approval(bed, &row));
+	assert_int_equal(put_approval(bed, &again), IBID_RETRY);
+	check(bed, put_approval(bed, &other));
+	assert_int_equal(list_approvals(bed, "e-1", &got), 1);
+	assert_text(got->action, "confirm-executed");
+	assert_text(got->parameters, "{\"status\":201}");
+	assert_text(got->proposed_by, "ann");
+	assert_text(got->proposed_token, "0123456789abcdef");
+	assert_text(got->reason, "seen on the statement");
+	assert_true(got->proposed_us == row.proposed_us);
+	assert_int_equal(got->decision, APPROVAL_WAITS);
+	assert_null(got->decided_by);
+	assert_int_not_equal(decide_approval(bed, 1, APPROVAL_APPROVED, "ann"), IBID_OK); /* herself */
+	assert_int_equal(decide_approval(bed, 9, APPROVAL_DECLINED, "bob"), IBID_RETRY);
+	check(bed, decide_approval(bed, 1, APPROVAL_DECLINED, "bob"));
+	assert_int_equal(decide_approval(bed, 1, APPROVAL_APPROVED, "eve"), IBID_RETRY);
+	check(bed, put_approval(bed, &again)); /* the first one does not wait any more */
+	check(bed, decide_approval(bed, 2, APPROVAL_APPROVED, "bob"));
+	assert_int_equal(list_approvals(bed, "e-1", &got), 2);
+	assert_memory_equal(&got[0].id, &again.id, sizeof again.id); /* the newest first */
+	assert_int_equal(got[0].decision, APPROVAL_APPROVED);
+	assert_int_equal(got[1].decision, APPROVAL_DECLINED);
+	assert_text(got[1].decided_by, "bob");
+	assert_text(got[1].decided_token, "fedcba9876543210");
+	assert_text(got[1].decided_reason, "so it is");
+	assert_text(got[1].parameters, "{}");
+	assert_true(got[1].decided_us == now_us + 9);
+}
+
+static enum ibid_code end_item(struct bed *bed, unsigned n, const struct uuid *approval)
+{
+	struct uuid id = make_id(n);
+	struct exception_end how = {.tenant = "acme",
+	                            .id = &id,
+	                            .approval = approval,
+	                            .resolved_us = now_us + 5,
+	                            .resolution = "confirm-executed",
+	                            .resolved_by = "ann",
+	                            .note = "seen"};
+	struct tx *tx = begin_action(bed);
+	return end_action(bed, tx, bed->ops->resolve_exception(tx, &how, &bed->err));
+}
+
+static const char *propose_for(struct bed *bed, unsigned item, unsigned n)
+{
+	char *id = arena_alloc(&bed->arena, UUID_TEXT_SIZE);
+	uuid_write(make_id(item), id);
+	struct approval_row row = approval_of(n, id);
+	check(bed, put_approval(bed, &row));
+	return id;
+}
+
+static void what_was_proposed_lapses_with_its_exception(void **state) /* I1 J02 */
+{
+	struct bed *bed = bed_of(state);
+	struct exception_row row = exception_of(1, "c-1"), second = exception_of(2, "c-2"),
+	                     third = exception_of(3, "c-3"), got;
+	struct exception_end of_subject = {.tenant = "acme",
+	                                   .queue = QUEUE_BUSINESS,
+	                                   .subject_type = "command",
+	                                   .subject_id = "c-3",
+	                                   .resolved_us = now_us,
+	                                   .resolution = "confirmed-executed",
+	                                   .resolved_by = "recovery"};
+	struct approval_row *approvals;
+	struct uuid kept = make_id(12);
+	check(bed, open_exception(bed, &row));
+	check(bed, open_exception(bed, &second));
+	check(bed, open_exception(bed, &third));
+	const char *first_id = propose_for(bed, 1, 11), *second_id = propose_for(bed, 2, 12),
+	           *third_id = propose_for(bed, 3, 13);
+	check(bed, end_item(bed, 1, NULL));
+	assert_int_equal(end_item(bed, 1, NULL), IBID_RETRY); /* it is not open any more */
+	check(bed, get_exception(bed, "acme", 1, &got));
+	assert_int_equal(got.state, EXCEPTION_RESOLVED);
+	assert_text(got.resolved_by, "ann");
+	assert_int_equal(list_approvals(bed, first_id, &approvals), 1);
+	assert_int_equal(approvals->decision, APPROVAL_LAPSED);
+	assert_text(approvals->decided_by, "ann");
+	assert_null(approvals->parameters);
+	check(bed, end_item(bed, 2, &kept)); /* that one is decided otherwise */
+	assert_int_equal(list_approvals(bed, second_id, &approvals), 1);
+	assert_int_equal(approvals->decision, APPROVAL_WAITS);
+	check(bed, resolve_exception(bed, &of_subject, true));
+	assert_int_equal(list_approvals(bed, third_id, &approvals), 1);
+	assert_int_equal(approvals->decision, APPROVAL_LAPSED);
+	assert_text(approvals->decided_by, "recovery");
 }
 
 static void exception_commits_with_its_command_or_not_at_all(void **state) /* I1 */
@@ -3435,6 +3698,10 @@ int suite_run(const char *name, const struct suite_backend *with)
 	    READY(exception_of_a_resolved_subject_is_opened_anew),
 	    READY(exception_is_resolved_with_what_ends_its_trouble),
 	    READY(exception_commits_with_its_command_or_not_at_all),
+	    READY(actions_come_back_oldest_first_within_their_subject),
+	    READY(an_open_exception_is_assigned_and_a_resolved_one_is_not),
+	    READY(one_proposal_waits_per_subject_and_is_decided_once),
+	    READY(what_was_proposed_lapses_with_its_exception),
 	    READY(exception_without_reason_or_owner_can_not_be_opened),
 	    READY(exceptions_are_listed_newest_first_page_by_page),
 	    READY(exceptions_are_listed_by_queue_state_owner_and_subject),

@@ -1058,6 +1058,53 @@ static void the_outbox_and_the_audit_trail_can_not_be_emptied(void **state) /* I
 	store_close(store);
 }
 
+/* What a person does: all of the verbs, on an item that is open. */
+static void act_on(struct store *store, struct arena *arena, const struct exception_row *item)
+{
+	const struct store_ops *ops = store->ops;
+	struct ibid_err err = {0};
+	struct outcome outcome;
+	struct tx *tx = NULL;
+	struct exception_assignment to = {
+	    .tenant = "acme", .id = item->id, .owner = "o", .assignee = "a"};
+	struct approval_row proposal = {.tenant = "acme",
+	                                .subject_type = "exception",
+	                                .subject_id = "e",
+	                                .action = "close",
+	                                .proposed_by = "ann",
+	                                .proposed_token = "t",
+	                                .reason = "r",
+	                                .proposed_us = 1};
+	struct approval_end decision = {.tenant = "acme",
+	                                .decision = APPROVAL_APPROVED,
+	                                .decided_by = "bob",
+	                                .decided_token = "t",
+	                                .decided_reason = "r",
+	                                .decided_us = 2};
+	struct exception_end end = {.tenant = "acme",
+	                            .id = &item->id,
+	                            .resolved_us = 2,
+	                            .resolution = "close",
+	                            .resolved_by = "bob"};
+	struct action_row action = {.tenant = "acme",
+	                            .at_us = 2,
+	                            .actor = "bob",
+	                            .token = "t",
+	                            .role = "approver",
+	                            .action = "approve",
+	                            .subject_type = "exception",
+	                            .subject_id = "e",
+	                            .reason = "r"};
+	assert_int_equal(ops->begin_action(store, &tx, &err), IBID_OK);
+	assert_int_equal(ops->assign_exception(tx, &to, &err), IBID_OK);
+	assert_int_equal(ops->put_approval(tx, &proposal, &err), IBID_OK);
+	assert_int_equal(ops->resolve_exception(tx, &end, &err), IBID_OK);
+	assert_int_equal(ops->decide_approval(tx, &decision, &err), IBID_OK);
+	assert_int_equal(ops->put_action(tx, &action, &err), IBID_OK);
+	if (ops->commit(&tx, arena, &outcome, &err))
+		fail_msg("%s", err.text);
+}
+
 static void the_application_role_can_work_and_can_not_rewrite_history(void **state)
 {
 	static const char *const denied[] = {
@@ -1071,7 +1118,12 @@ static void the_application_role_can_work_and_can_not_rewrite_history(void **sta
 	    "update ibid.command set key = 'x'",
 	    "delete from ibid.aggregate",
 	    "delete from ibid.evidence",
-	    "update ibid.exception set owner = 'x'",
+	    "update ibid.exception set reason = 'x'",
+	    "update ibid.exception set actions = 'x'",
+	    "update ibid.action set actor = 'x'",
+	    "delete from ibid.action",
+	    "update ibid.approval set proposed_by = 'x'",
+	    "delete from ibid.approval",
 	    "delete from ibid.exception",
 	    "delete from ibid.duplicate",
 	    "update ibid.duplicate_seen set actor = ''",
@@ -1144,6 +1196,12 @@ static void the_application_role_can_work_and_can_not_rewrite_history(void **sta
 		fail_msg("%s", err.text);
 	assert_int_equal(fixture_number("select count(*) from ibid.exception where state = 'RESOLVED'"),
 	                 1);
+	tx = must_claim(store, &arena, "k-2");
+	item.subject_id = "d";
+	assert_int_equal(store->ops->put_exception(tx, &item, &err), IBID_OK);
+	if (put_and_commit(store, &arena, tx, "k-2", &err))
+		fail_msg("%s", err.text);
+	act_on(store, &arena, &item);
 	struct evidence_row evidence = {.tenant = "acme", .client = "", .actor = "", .last_us = 1};
 	assert_int_equal(store->ops->put_evidence(store, &evidence, &err), IBID_OK);
 	assert_int_equal(store->ops->put_evidence(store, &evidence, &err), IBID_OK);

@@ -26,6 +26,12 @@
 	X(COMMIT, commit, 0)                                                                           \
 	X(ROLLBACK, rollback, 0)                                                                       \
 	X(GUARD, guard, 1)                                                                             \
+	X(ACT_BEGIN, act_begin, 2)                                                                     \
+	X(ACTION_INSERT, action_insert, 12)                                                            \
+	X(ACTION_LIST, action_list, 4)                                                                 \
+	X(APPROVAL_DECIDE, approval_decide, 8)                                                         \
+	X(APPROVAL_INSERT, approval_insert, 10)                                                        \
+	X(APPROVAL_LIST, approval_list, 4)                                                             \
 	X(ADOPT_BEGIN, adopt_begin, 12)                                                                \
 	X(ADOPT_COMPLETE, adopt_complete, 6)                                                           \
 	X(ADOPT_EMIT, adopt_emit, 7)                                                                   \
@@ -73,10 +79,12 @@
 	X(AUDIT_LIST_COMMAND, audit_list_command, 3)                                                   \
 	X(EVIDENCE_COUNT, evidence_count, 6)                                                           \
 	X(EVIDENCE_LIST, evidence_list, 2)                                                             \
-	X(EXCEPTION_INSERT, exception_insert, 21)                                                      \
+	X(EXCEPTION_INSERT, exception_insert, 22)                                                      \
 	X(EXCEPTION_RESOLVE, exception_resolve, 8)                                                     \
+	X(EXCEPTION_ASSIGN, exception_assign, 4)                                                       \
+	X(EXCEPTION_END, exception_end, 7)                                                             \
 	X(EXCEPTION_GET, exception_get, 2)                                                             \
-	X(EXCEPTION_LIST, exception_list, 8)                                                           \
+	X(EXCEPTION_LIST, exception_list, 9)                                                           \
 	X(EXCEPTION_MEASURE, exception_measure, 0)                                                     \
 	X(LEDGER_MEASURE, ledger_measure, 0)                                                           \
 	X(PAYLOAD_PUT, payload_put, 3)                                                                 \
@@ -393,7 +401,26 @@ enum ibid_code pg_claim(struct store *store, struct arena *arena, const struct i
 enum ibid_code pg_resolve(struct store *store, struct arena *arena, const struct identity *identity,
                           int64_t wait_us, struct claim *ret, struct ibid_err *err);
 
+/* action.c */
+enum ibid_code pg_begin_action(struct store *store, struct tx **ret, struct ibid_err *err);
+enum ibid_code pg_assign_exception(struct tx *tx, const struct exception_assignment *to,
+                                   struct ibid_err *err);
+enum ibid_code pg_put_action(struct tx *tx, const struct action_row *row, struct ibid_err *err);
+enum ibid_code pg_put_approval(struct tx *tx, const struct approval_row *row, struct ibid_err *err);
+enum ibid_code pg_decide_approval(struct tx *tx, const struct approval_end *end,
+                                  struct ibid_err *err);
+enum ibid_code pg_list_actions(struct store *store, struct arena *arena, const char *tenant,
+                               const char *subject_type, const char *subject_id, size_t limit,
+                               struct action_row **ret, size_t *ret_count, struct ibid_err *err);
+enum ibid_code pg_list_approvals(struct store *store, struct arena *arena, const char *tenant,
+                                 const char *subject_type, const char *subject_id, size_t limit,
+                                 struct approval_row **ret, size_t *ret_count,
+                                 struct ibid_err *err);
+
 /* put.c */
+/* Queue a statement; its values are copied to where they outlive the caller's. */
+IBID_CHECK enum ibid_code pg_tx_put(struct pg_tx *tx, enum pg_statement_name name,
+                                    const char **values, struct ibid_err *err);
 enum ibid_code pg_put_event(struct tx *tx, const struct event_row *event, struct ibid_err *err);
 enum ibid_code pg_put_audit(struct tx *tx, const struct audit_row *audit, struct ibid_err *err);
 enum ibid_code pg_put_command(struct tx *tx, const struct command_row *row,
@@ -458,6 +485,14 @@ enum ibid_code pg_run_group(struct store *store, struct group_member **members, 
                             struct ibid_err *err);
 
 /* look.c */
+struct pg_reader {
+	void (*read)(struct arena *arena, const PGresult *result, int row, void *ret);
+	size_t size; /* of what it fills in */
+};
+/* Run one statement and read its rows. */
+IBID_CHECK enum ibid_code pg_list(struct store *base, struct arena *arena, struct pg_call call,
+                                  const struct pg_reader *reader, void **ret, size_t *ret_count,
+                                  struct ibid_err *err);
 void pg_read_command(struct arena *arena, const PGresult *result, int row, struct command_row *ret);
 enum ibid_code pg_get_command(struct store *store, struct arena *arena, const char *tenant,
                               const struct uuid *id, const struct identity *identity,

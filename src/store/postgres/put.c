@@ -8,8 +8,8 @@
 #include <string.h>
 
 /* Copy the values into the queue's arena, where they outlive the caller's. */
-static enum ibid_code queue(struct pg_tx *tx, enum pg_statement_name name, const char **values,
-                            struct ibid_err *err)
+enum ibid_code pg_tx_put(struct pg_tx *tx, enum pg_statement_name name, const char **values,
+                         struct ibid_err *err)
 {
 	const struct pg_statement *statement = &pg_statements[name];
 	size_t count = (size_t)statement->param_count;
@@ -46,7 +46,7 @@ enum ibid_code pg_put_event(struct tx *base, const struct event_row *event, stru
 	    event->partition_key,
 	    event->headers,
 	};
-	return queue(tx, STATEMENT_EVENT_APPEND, values, err);
+	return pg_tx_put(tx, STATEMENT_EVENT_APPEND, values, err);
 }
 
 enum ibid_code pg_put_audit(struct tx *base, const struct audit_row *audit, struct ibid_err *err)
@@ -71,7 +71,7 @@ enum ibid_code pg_put_audit(struct tx *base, const struct audit_row *audit, stru
 	    pg_hash(arena, &audit->fingerprint),
 	    pg_time(arena, audit->at_us),
 	};
-	return queue(tx, STATEMENT_AUDIT_INSERT, values, err);
+	return pg_tx_put(tx, STATEMENT_AUDIT_INSERT, values, err);
 }
 
 static const char *uuid_or_null(struct arena *arena, const struct uuid *uuid)
@@ -88,7 +88,7 @@ enum ibid_code pg_put_body(struct pg_tx *tx, const struct command_row *row, stru
 	    pg_int(&tx->arena, row->attempts),
 	    arena_strndup(&tx->arena, row->body, row->body_size),
 	};
-	return queue(tx, STATEMENT_ANSWER_INSERT, values, err);
+	return pg_tx_put(tx, STATEMENT_ANSWER_INSERT, values, err);
 }
 
 static const char *int_or_null(struct arena *arena, int64_t value)
@@ -111,7 +111,7 @@ static enum ibid_code delete_bodies(struct pg_tx *tx, const struct command_row *
                                     struct ibid_err *err)
 {
 	const char *values[] = {row->identity.tenant, pg_uuid(&tx->arena, &row->id)};
-	return queue(tx, STATEMENT_ANSWER_DELETE, values, err);
+	return pg_tx_put(tx, STATEMENT_ANSWER_DELETE, values, err);
 }
 
 enum ibid_code pg_put_command(struct tx *base, const struct command_row *row,
@@ -158,7 +158,7 @@ enum ibid_code pg_put_command(struct tx *base, const struct command_row *row,
 	    previous ? int_or_null(arena, previous->lease_token) : NULL,
 	    previous ? pg_uuid(arena, &previous->id) : NULL,
 	};
-	enum ibid_code code = queue(tx, statement_of(row, previous), values, err);
+	enum ibid_code code = pg_tx_put(tx, statement_of(row, previous), values, err);
 	if (code == IBID_OK && previous && memcmp(&previous->id, &row->id, sizeof row->id) != 0)
 		code = delete_bodies(tx, previous, err);
 	if (code == IBID_OK && row->body)
@@ -170,7 +170,7 @@ enum ibid_code pg_put_payload(struct tx *base, const struct payload_row *row, st
 {
 	struct pg_tx *tx = pg_tx_of(base);
 	const char *values[] = {row->tenant, pg_uuid(&tx->arena, &row->command_id), row->text};
-	return queue(tx, row->text ? STATEMENT_PAYLOAD_PUT : STATEMENT_PAYLOAD_DELETE, values, err);
+	return pg_tx_put(tx, row->text ? STATEMENT_PAYLOAD_PUT : STATEMENT_PAYLOAD_DELETE, values, err);
 }
 
 enum ibid_code pg_put_exception(struct tx *base, const struct exception_row *row,
@@ -200,14 +200,32 @@ enum ibid_code pg_put_exception(struct tx *base, const struct exception_row *row
 	    pg_time(arena, row->opened_us),
 	    pg_time_or_null(arena, row->due_us),
 	    row->trace_id,
+	    row->needs_approval ? row->needs_approval : "",
 	};
-	return queue(tx, STATEMENT_EXCEPTION_INSERT, values, err);
+	return pg_tx_put(tx, STATEMENT_EXCEPTION_INSERT, values, err);
+}
+
+static enum ibid_code end_item(struct pg_tx *tx, const struct exception_end *end,
+                               struct ibid_err *err)
+{
+	const char *values[] = {
+	    end->tenant,
+	    pg_uuid(&tx->arena, end->id),
+	    pg_time(&tx->arena, end->resolved_us),
+	    end->resolution,
+	    end->resolved_by,
+	    end->note,
+	    end->approval ? pg_uuid(&tx->arena, end->approval) : NULL,
+	};
+	return pg_tx_put(tx, STATEMENT_EXCEPTION_END, values, err);
 }
 
 enum ibid_code pg_resolve_exception(struct tx *base, const struct exception_end *end,
                                     struct ibid_err *err)
 {
 	struct pg_tx *tx = pg_tx_of(base);
+	if (end->id)
+		return end_item(tx, end, err);
 	const char *values[] = {
 	    end->tenant,
 	    exception_queue_name(end->queue),
@@ -218,7 +236,7 @@ enum ibid_code pg_resolve_exception(struct tx *base, const struct exception_end 
 	    end->resolved_by,
 	    end->note,
 	};
-	return queue(tx, STATEMENT_EXCEPTION_RESOLVE, values, err);
+	return pg_tx_put(tx, STATEMENT_EXCEPTION_RESOLVE, values, err);
 }
 
 enum ibid_code pg_put_evidence(struct store *base, const struct evidence_row *evidence,

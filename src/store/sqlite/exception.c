@@ -32,6 +32,83 @@ enum ibid_code lite_put_exception(struct tx *base, const struct exception_row *r
 	lite_bind_int(&run, row->opened_us);
 	lite_bind_int(&run, row->due_us);
 	lite_bind_text(&run, row->trace_id);
+	lite_bind_text(&run, row->needs_approval ? row->needs_approval : "");
+	if (!code)
+		code = lite_finish(&run, err);
+	lite_end(&run);
+	return lite_tx_failed(tx, code, err);
+}
+
+enum ibid_code lite_assign_exception(struct tx *base, const struct exception_assignment *to,
+                                     struct ibid_err *err)
+{
+	struct lite_tx *tx = lite_tx_of(base);
+	struct lite_run run;
+	enum ibid_code code = lite_tx_ready(tx, err);
+	if (code)
+		return code;
+	code = lite_start(tx->conn, LITE_exception_assign, &run, err);
+	lite_bind_text(&run, to->tenant);
+	lite_bind_uuid(&run, &to->id);
+	lite_bind_text(&run, to->owner);
+	lite_bind_text(&run, to->assignee);
+	return lite_finish_one(tx, &run, code, "the exception is not open", err);
+}
+
+/* This one, which must be open. */
+static enum ibid_code end_item(struct lite_tx *tx, const struct exception_end *end,
+                               struct ibid_err *err)
+{
+	struct lite_run run;
+	enum ibid_code code = lite_start(tx->conn, LITE_exception_end, &run, err);
+	lite_bind_text(&run, end->tenant);
+	lite_bind_uuid(&run, end->id);
+	lite_bind_int(&run, end->resolved_us);
+	lite_bind_text(&run, end->resolution);
+	lite_bind_text(&run, end->resolved_by);
+	lite_bind_text(&run, end->note);
+	code = lite_finish_one(tx, &run, code, "the exception is not open", err);
+	if (code)
+		return code;
+	code = lite_start(tx->conn, LITE_approval_lapse, &run, err);
+	lite_bind_text(&run, end->tenant);
+	lite_bind_uuid(&run, end->id);
+	lite_bind_int(&run, end->resolved_us);
+	lite_bind_text(&run, end->resolved_by);
+	lite_bind_uuid(&run, end->approval);
+	if (!code)
+		code = lite_finish(&run, err);
+	lite_end(&run);
+	return lite_tx_failed(tx, code, err);
+}
+
+static void bind_subject(struct lite_run *run, const struct exception_end *end)
+{
+	lite_bind_text(run, end->tenant);
+	lite_bind_text(run, exception_queue_name(end->queue));
+	lite_bind_text(run, end->subject_type);
+	lite_bind_text(run, end->subject_id);
+	lite_bind_int(run, end->resolved_us);
+}
+
+/* The one that is open, if there is one. */
+static enum ibid_code end_open(struct lite_tx *tx, const struct exception_end *end,
+                               struct ibid_err *err)
+{
+	struct lite_run run;
+	enum ibid_code code = lite_start(tx->conn, LITE_approval_lapse_open, &run, err);
+	bind_subject(&run, end);
+	lite_bind_text(&run, end->resolved_by);
+	if (!code)
+		code = lite_finish(&run, err);
+	lite_end(&run);
+	if (code)
+		return lite_tx_failed(tx, code, err);
+	code = lite_start(tx->conn, LITE_exception_resolve, &run, err);
+	bind_subject(&run, end);
+	lite_bind_text(&run, end->resolution);
+	lite_bind_text(&run, end->resolved_by);
+	lite_bind_text(&run, end->note);
 	if (!code)
 		code = lite_finish(&run, err);
 	lite_end(&run);
@@ -42,23 +119,10 @@ enum ibid_code lite_resolve_exception(struct tx *base, const struct exception_en
                                       struct ibid_err *err)
 {
 	struct lite_tx *tx = lite_tx_of(base);
-	struct lite_run run;
 	enum ibid_code code = lite_tx_ready(tx, err);
 	if (code)
 		return code;
-	code = lite_start(tx->conn, LITE_exception_resolve, &run, err);
-	lite_bind_text(&run, end->tenant);
-	lite_bind_text(&run, exception_queue_name(end->queue));
-	lite_bind_text(&run, end->subject_type);
-	lite_bind_text(&run, end->subject_id);
-	lite_bind_int(&run, end->resolved_us);
-	lite_bind_text(&run, end->resolution);
-	lite_bind_text(&run, end->resolved_by);
-	lite_bind_text(&run, end->note);
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return lite_tx_failed(tx, code, err);
+	return end->id ? end_item(tx, end, err) : end_open(tx, end, err);
 }
 
 static enum ibid_code read_row(struct lite_run *run, struct arena *arena, struct exception_row *ret,
@@ -89,6 +153,8 @@ static enum ibid_code read_row(struct lite_run *run, struct arena *arena, struct
 	ret->resolved_by = lite_read_text(run, arena);
 	ret->note = lite_read_text(run, arena);
 	ret->trace_id = lite_read_text(run, arena);
+	ret->needs_approval = lite_read_text(run, arena);
+	ret->assignee = lite_read_text(run, arena);
 	if (arena->failed)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	if (!exception_queue_read(queue, &ret->queue) || !exception_state_read(state, &ret->state) ||
@@ -150,6 +216,7 @@ static enum ibid_code start_list(struct lite_conn *conn, const struct exception_
 	lite_bind_text(run, filter->subject_id);
 	lite_bind_uuid(run, filter->after);
 	lite_bind_int(run, (int64_t)filter->limit);
+	lite_bind_text(run, filter->assignee);
 	return code;
 }
 

@@ -232,12 +232,32 @@ enum ibid_code lite_list_evidence(struct store *, struct arena *, const char *te
 /* exception.c */
 enum ibid_code lite_put_exception(struct tx *, const struct exception_row *, struct ibid_err *);
 enum ibid_code lite_resolve_exception(struct tx *, const struct exception_end *, struct ibid_err *);
+enum ibid_code lite_assign_exception(struct tx *, const struct exception_assignment *,
+                                     struct ibid_err *);
 enum ibid_code lite_get_exception(struct store *, struct arena *, const char *tenant,
                                   const struct uuid *id, struct exception_row *ret,
                                   struct ibid_err *);
 enum ibid_code lite_list_exceptions(struct store *, struct arena *, const struct exception_filter *,
                                     struct exception_row **ret, size_t *ret_count,
                                     struct ibid_err *);
+
+/* action.c */
+enum ibid_code lite_begin_action(struct store *, struct tx **ret, struct ibid_err *);
+enum ibid_code lite_put_action(struct tx *, const struct action_row *, struct ibid_err *);
+enum ibid_code lite_put_approval(struct tx *, const struct approval_row *, struct ibid_err *);
+enum ibid_code lite_decide_approval(struct tx *, const struct approval_end *, struct ibid_err *);
+enum ibid_code lite_list_actions(struct store *, struct arena *, const char *tenant,
+                                 const char *subject_type, const char *subject_id, size_t limit,
+                                 struct action_row **ret, size_t *ret_count, struct ibid_err *);
+enum ibid_code lite_list_approvals(struct store *, struct arena *, const char *tenant,
+                                   const char *subject_type, const char *subject_id, size_t limit,
+                                   struct approval_row **ret, size_t *ret_count, struct ibid_err *);
+/* Ends a run that changes one row; where it changed none: IBID_RETRY, and the transaction is
+ * doomed.
+ */
+IBID_CHECK enum ibid_code lite_finish_one(struct lite_tx *tx, struct lite_run *run,
+                                          enum ibid_code code, const char *otherwise,
+                                          struct ibid_err *err);
 
 /* payload.c */
 enum ibid_code lite_put_payload(struct tx *, const struct payload_row *, struct ibid_err *);

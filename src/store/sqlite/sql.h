@@ -11,6 +11,8 @@
 /* One list for the enum and the texts; X(name) is sql/name.sql. */
 /* clang-format off */
 #define LITE_STATEMENTS(X) \
+	X(action_list) X(action_put) X(approval_decide) X(approval_lapse) X(approval_lapse_open) \
+	X(approval_list) X(approval_put) X(exception_assign) X(exception_end) \
 	X(adopt_keep) X(adopt_mark) X(adopt_undo) X(open_command_get) X(open_command_put) \
 	X(open_command_take) \
 	X(aggregate_next) X(answer_delete) X(answer_put) X(audit_list) X(audit_list_by_command) \

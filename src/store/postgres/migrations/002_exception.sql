@@ -17,6 +17,8 @@ create table ibid.exception (
 	owner text collate "C" not null,
 	retryable boolean not null,
 	actions text not null,
+	needs_approval text not null default '', -- of the actions: those that a second person approves
+	assignee text, -- who works on it
 	correlation_id text,
 	document_type text,
 	document_id text,

@@ -131,7 +131,9 @@ begin
 		grant update (payload), delete on ibid.payload to ibid_service;
 		grant update (last_at, count) on ibid.evidence to ibid_service;
 		grant update (first_at, last_at, count, unlisted) on ibid.duplicate to ibid_service;
-		grant update (state, resolved_at, resolution, resolved_by, note) on ibid.exception to ibid_service;
+		grant update (state, resolved_at, resolution, resolved_by, note, owner, assignee) on ibid.exception to ibid_service;
+		grant update (decision, decided_by, decided_token, decided_reason, decided_at, parameters)
+			on ibid.approval to ibid_service;
 		revoke insert on ibid.external_reference, ibid.journal_group, ibid.journal_line, ibid.machine_state,
 			ibid.machine_history from ibid_service;
 	end if;

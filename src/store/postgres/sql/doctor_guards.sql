@@ -7,7 +7,9 @@ from (values ('event', 'event_is_never_edited'), ('event', 'event_is_never_empti
 	('journal_group', 'journal_group_is_never_emptied'), ('journal_line', 'journal_line_is_never_edited'),
 	('journal_line', 'journal_line_is_never_emptied'), ('journal_line', 'journal_line_is_of_a_whole_group'),
 	('machine_history', 'machine_history_is_never_edited'),
-	('machine_history', 'machine_history_is_never_emptied')) as wanted (root, name)
+	('machine_history', 'machine_history_is_never_emptied'),
+	('action', 'action_is_never_edited'), ('action', 'action_is_never_emptied'),
+	('approval', 'approval_is_decided_once'), ('approval', 'approval_is_never_emptied')) as wanted (root, name)
 where not exists (
 	select from pg_catalog.pg_trigger as t
 	join pg_catalog.pg_class as c on c.oid = t.tgrelid

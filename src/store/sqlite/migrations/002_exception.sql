@@ -22,6 +22,8 @@ create table ibid_exception (
   owner text not null check (owner <> ''),
   retryable integer not null check (retryable in (0, 1)),
   actions text not null,
+  needs_approval text not null default '', -- of the actions: those that a second person approves
+  assignee text, -- who works on it
   correlation_id text,
   document_type text,
   document_id text,

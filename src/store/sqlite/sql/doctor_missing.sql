@@ -6,6 +6,9 @@ from (
   union all select 'index', 'ibid_event_id'
   union all select 'index', 'ibid_exception_open'
   union all select 'index', 'ibid_command_lease'
+  union all select 'index', 'ibid_action_subject'
+  union all select 'index', 'ibid_approval_waiting'
+  union all select 'index', 'ibid_approval_subject'
   union all select 'index', 'ibid_duplicate_seen_command'
   union all select 'index', 'ibid_external_reference_resource'
   union all select 'index', 'ibid_journal_group_source'
@@ -27,6 +30,12 @@ from (
   union all select 'trigger', 'ibid_machine_history_is_never_replaced'
   union all select 'trigger', 'ibid_machine_history_is_never_edited'
   union all select 'trigger', 'ibid_machine_history_is_never_deleted'
+  union all select 'trigger', 'ibid_action_is_never_replaced'
+  union all select 'trigger', 'ibid_action_is_never_edited'
+  union all select 'trigger', 'ibid_action_is_never_deleted'
+  union all select 'trigger', 'ibid_approval_is_never_replaced'
+  union all select 'trigger', 'ibid_approval_is_decided_once'
+  union all select 'trigger', 'ibid_approval_is_never_deleted'
   ) wanted
 where not exists (
   select 1 from sqlite_schema s where s.type = wanted.type and s.name = wanted.name)

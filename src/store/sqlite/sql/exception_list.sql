@@ -1,5 +1,5 @@
 -- exception_list: ?1 tenant, ?2 queue, ?3 state, ?4 owner, ?5 subject_type, ?6 subject_id,
--- ?7 older than this id (null: all of them); ?8 at most
+-- ?7 older than this id, ?9 assignee (null: all of them); ?8 at most
 -- The newest of a tenant, or of all. There is no index on id alone (I9): the tenants are walked through
 -- the primary key, the newest of each are taken, and the newest of those remain. Ids start with a hex
 -- digit, so 'g' stands for "from the newest".
@@ -14,7 +14,7 @@ select
   e.tenant, e.id, e.queue, e.state, e.severity, e.subject_type, e.subject_id, e.business_key, e.source,
   e.payload_ref, e.reason, e.detail, e.suggestion, e.owner, e.retryable, e.actions, e.correlation_id,
   e.document_type, e.document_id, e.opened_us, e.due_us, e.resolved_us, e.resolution, e.resolved_by,
-  e.note, e.trace_id
+  e.note, e.trace_id, e.needs_approval, e.assignee
 from tenants
 join ibid_exception e on e.tenant = tenants.tenant and e.id in (
   select i.id
@@ -25,6 +25,7 @@ join ibid_exception e on e.tenant = tenants.tenant and e.id in (
     and (?4 is null or i.owner = ?4)
     and (?5 is null or i.subject_type = ?5)
     and (?6 is null or i.subject_id = ?6)
+    and (?9 is null or i.assignee = ?9)
   order by i.id desc
   limit ?8)
 order by e.id desc

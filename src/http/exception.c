@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exception.c -- requests about human work: look at it, and act on it.
+ *
+ * Who acts is the token's client, whatever a header says. Another tenant's item is as if it were
+ * not there. */
+#include "base/canon.h"
+#include "base/instant.h"
+#include "base/json.h"
+#include "base/obj.h"
+#include "http/command.h"
+#include "http/request.h"
+#include "ledger/act.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { DOCUMENT_BYTES_MAX = 16 << 20, PAGE_DEFAULT = 50, PAGE_MAX = 1000, HISTORY_MAX = 1000 };
+
+static struct store *store_of(const struct request *request)
+{
+	return request->house->ibid->ledger->store;
+}
+
+/* ---- Documents ------------------------------------------------------------------------------ */
+
+static void add_id(struct str *out, const char *name, struct uuid id)
+{
+	char text[UUID_TEXT_SIZE];
+	uuid_write(id, text);
+	obj_text(out, name, text);
+}
+
+static void add_time(struct str *out, const char *name, int64_t us)
+{
+	char text[INSTANT_TEXT_SIZE];
+	if (!us)
+		return;
+	instant_write(us, text);
+	obj_text(out, name, text);
+}
+
+static void add_text(struct str *out, const char *name, const char *text)
+{
+	if (text)
+		obj_text(out, name, text);
+}
+
+/* Names that are joined by commas, as a list. */
+static void add_names(struct str *out, const char *name, struct arena *arena, const char *names)
+{
+	obj_begin(out, name, '[');
+	while (*names) {
+		size_t size = strcspn(names, ",");
+		add_text(out, NULL, arena_strndup(arena, names, size));
+		names += size + (names[size] == ',');
+	}
+	obj_end(out, ']');
+}
+
+static void add_action(struct str *out, const struct action_row *action)
+{
+	obj_begin(out, NULL, '{');
+	add_id(out, "id", action->id);
+	add_time(out, "at", action->at_us);
+	obj_text(out, "action", action->action);
+	obj_text(out, "actor", action->actor);
+	obj_text(out, "role", action->role);
+	obj_text(out, "token", action->token);
+	obj_text(out, "reason", action->reason);
+	if (action->parameters)
+		obj_raw(out, "parameters", action->parameters);
+	obj_end(out, '}');
+}
+
+static void add_proposal(struct str *out, const struct approval_row *proposal)
+{
+	obj_begin(out, "proposal", '{');
+	add_id(out, "id", proposal->id);
+	obj_text(out, "action", proposal->action);
+	obj_text(out, "proposedBy", proposal->proposed_by);
+	add_time(out, "proposedAt", proposal->proposed_us);
+	obj_text(out, "reason", proposal->reason);
+	obj_end(out, '}');
+}
+
+/* What people did about an item, and what waits for one of them. */
+struct history {
+	struct action_row *actions;
+	size_t count;
+	struct approval_row *newest;
+	size_t approvals;
+};
+
+static void add_history(struct str *out, const struct history *history)
+{
+	if (history->approvals && history->newest->decision == APPROVAL_WAITS)
+		add_proposal(out, history->newest);
+	obj_begin(out, "history", '[');
+	for (size_t i = 0; i < history->count; i++)
+		add_action(out, &history->actions[i]);
+	obj_end(out, ']');
+}
+
+static void add_about(struct str *out, const struct exception_row *row)
+{
+	obj_text(out, "subjectType", row->subject_type);
+	obj_text(out, "subjectId", row->subject_id);
+	add_text(out, "key", row->business_key);
+	add_text(out, "source", row->source);
+	add_text(out, "payloadRef", row->payload_ref);
+	add_text(out, "documentType", row->document_type);
+	add_text(out, "documentId", row->document_id);
+	add_text(out, "correlationId", row->correlation_id);
+	add_text(out, "traceId", row->trace_id);
+}
+
+/* `history` NULL: it was not asked for. */
+static void add_item(struct str *out, struct request *request, const struct exception_row *row,
+                     const struct history *history)
+{
+	int64_t now_us = env_wall_us(request->server->env);
+	obj_begin(out, NULL, '{');
+	add_id(out, "id", row->id);
+	obj_text(out, "queue", exception_queue_name(row->queue));
+	obj_text(out, "state", exception_state_name(row->state));
+	obj_text(out, "severity", exception_severity_name(row->severity));
+	obj_text(out, "owner", row->owner);
+	add_text(out, "assignee", row->assignee);
+	obj_text(out, "reason", row->reason);
+	add_text(out, "detail", row->detail);
+	add_text(out, "suggestion", row->suggestion);
+	obj_bool(out, "retryable", row->retryable);
+	add_names(out, "actions", &request->arena, row->actions);
+	add_names(out, "needsApproval", &request->arena, row->needs_approval);
+	add_about(out, row);
+	add_time(out, "openedAt", row->opened_us);
+	add_time(out, "dueAt", row->due_us);
+	obj_bool(out, "overdue", row->state == EXCEPTION_OPEN && row->due_us && row->due_us < now_us);
+	add_time(out, "resolvedAt", row->resolved_us);
+	add_text(out, "resolution", row->resolution);
+	add_text(out, "resolvedBy", row->resolved_by);
+	add_text(out, "note", row->note);
+	if (history)
+		add_history(out, history);
+	obj_end(out, '}');
+}
+
+static void answer_document(struct request *request, struct str *out)
+{
+	const char *json = out->failed || request->arena.failed
+	                       ? NULL
+	                       : arena_strndup(&request->arena, str_text(out), out->size);
+	if (json)
+		answer_json(&request->answer, 200, json);
+	else
+		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "out of memory");
+	str_release(out);
+}
+
+/* ---- Looking -------------------------------------------------------------------------------- */
+
+static enum ibid_code read_history(struct request *request, const struct exception_row *row,
+                                   struct history *ret, struct ibid_err *err)
+{
+	struct store *store = store_of(request);
+	char id[UUID_TEXT_SIZE];
+	uuid_write(row->id, id);
+	enum ibid_code code = store->ops->list_actions(store, &request->arena, row->tenant, "exception",
+	                                               id, HISTORY_MAX, &ret->actions, &ret->count,
+	                                               err);
+	return code ? code
+	            : store->ops->list_approvals(store, &request->arena, row->tenant, "exception", id,
+	                                         1, &ret->newest, &ret->approvals, err);
+}
+
+static void answer_item(struct request *request, const struct uuid *id)
+{
+	struct store *store = store_of(request);
+	struct exception_row row;
+	struct history history = {0};
+	struct ibid_err err = {0};
+	struct str out = STR_INIT(DOCUMENT_BYTES_MAX);
+	enum ibid_code code = store->ops->get_exception(store, &request->arena,
+	                                                request->principal.tenant, id, &row, &err);
+	if (!code)
+		code = read_history(request, &row, &history, &err);
+	if (code) {
+		if (code == IBID_NOT_FOUND)
+			err_set(&err, code, "there is no such exception");
+		answer_error(&request->answer, &request->arena, &err);
+		return;
+	}
+	add_item(&out, request, &row, &history);
+	answer_document(request, &out);
+}
+
+/* False: the request is answered. */
+static bool read_id(struct request *request, struct uuid *ret)
+{
+	bool good = uuid_read(request->params[0], ret);
+	if (!good)
+		answer_problem(&request->answer, &request->arena, PROBLEM_NOT_FOUND,
+		               "there is no such exception");
+	return good;
+}
+
+static void look_up(void *user)
+{
+	struct request *request = user;
+	struct uuid id;
+	if (read_id(request, &id))
+		answer_item(request, &id);
+	request_answered(request);
+}
+
+void show_exception(struct request *request)
+{
+	request_hand_on(request, look_up);
+}
+
+static bool read_state(const char *given, int *ret)
+{
+	*ret = given ? -1 : EXCEPTION_OPEN;
+	for (int i = 0; given && i < EXCEPTION_STATE_COUNT; i++)
+		if (strcasecmp(given, exception_state_name((enum exception_state)i)) == 0)
+			*ret = i;
+	return *ret >= 0 || strcasecmp(given, "all") == 0;
+}
+
+static bool read_queue(const char *given, int *ret)
+{
+	enum exception_queue queue;
+	*ret = -1;
+	if (given && !exception_queue_read(given, &queue))
+		return false;
+	if (given)
+		*ret = (int)queue;
+	return true;
+}
+
+static bool read_limit(const char *given, size_t *ret)
+{
+	char *end = NULL;
+	*ret = given ? strtoul(given, &end, 10) : PAGE_DEFAULT;
+	return !given || (isdigit((unsigned char)*given) && !*end && *ret >= 1 && *ret <= PAGE_MAX);
+}
+
+/* What is wrong with the query; NULL: nothing. */
+static const char *read_filter(struct request *request, struct exception_filter *ret,
+                               struct uuid *after)
+{
+	bool bad = false;
+	const char *limit = request_query(request, "limit", &bad);
+	const char *from = request_query(request, "after", &bad);
+	const char *state = request_query(request, "state", &bad);
+	const char *queue = request_query(request, "queue", &bad);
+	*ret = (struct exception_filter){.tenant = request->principal.tenant,
+	                                 .owner = request_query(request, "owner", &bad),
+	                                 .assignee = request_query(request, "assignee", &bad),
+	                                 .after = from ? after : NULL};
+	if (bad)
+		return "the query can't be decoded";
+	if (!read_limit(limit, &ret->limit))
+		return "limit must be a number from 1 to 1000";
+	if (from && !uuid_read(from, after))
+		return "after must be the id of an exception";
+	if (!read_state(state, &ret->state))
+		return "state must be open, resolved or all";
+	if (!read_queue(queue, &ret->queue))
+		return "queue must be dead-letter, business, reconciliation, security or data-quality";
+	return NULL;
+}
+
+static void look_through(void *user)
+{
+	struct request *request = user;
+	struct store *store = store_of(request);
+	struct exception_filter filter;
+	struct exception_row *rows = NULL;
+	struct uuid after;
+	struct str out = STR_INIT(DOCUMENT_BYTES_MAX);
+	struct ibid_err err = {0};
+	size_t count = 0;
+	const char *wrong = read_filter(request, &filter, &after);
+	if (wrong) {
+		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST, "%s", wrong);
+	} else if (store->ops->list_exceptions(store, &request->arena, &filter, &rows, &count, &err)) {
+		answer_error(&request->answer, &request->arena, &err);
+	} else {
+		obj_begin(&out, NULL, '{');
+		obj_begin(&out, "items", '[');
+		for (size_t i = 0; i < count; i++)
+			add_item(&out, request, &rows[i], NULL);
+		obj_end(&out, ']');
+		if (count == filter.limit)
+			add_id(&out, "next", rows[count - 1].id);
+		obj_end(&out, '}');
+		answer_document(request, &out);
+	}
+	request_answered(request);
+}
+
+void list_exceptions(struct request *request)
+{
+	request_hand_on(request, look_through);
+}
+
+/* ---- What is sent --------------------------------------------------------------------------- */
+
+/* A member of the body, for which acts, and where its text goes. */
+struct sent {
+	const char *name;
+	unsigned acts; /* bits of enum act_kind */
+	size_t offset; /* in struct act */
+};
+
+#define BIT(n)   (1u << (n))
+#define AT(name) offsetof(struct act, name)
+static const struct sent texts[] = {
+    {"reason", ~0u, AT(reason)},
+    {"owner", BIT(ACT_ASSIGN), AT(owner)},
+    {"assignee", BIT(ACT_ASSIGN), AT(assignee)},
+    {"action", BIT(ACT_RESOLVE), AT(action)},
+    {"resourceType", BIT(ACT_RESOLVE), AT(confirmation.resource_type)},
+    {"resourceId", BIT(ACT_RESOLVE), AT(confirmation.resource_id)},
+};
+enum { TEXTS = sizeof texts / sizeof *texts };
+
+/* False: the answer is given. */
+static bool bad_member(struct request *request, const char *name, const char *what)
+{
+	answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST, "/%.80s %s", name, what);
+	return false;
+}
+
+static bool read_answer(struct request *request, const struct json *member, struct act *act)
+{
+	struct str out = STR_INIT(DOCUMENT_BYTES_MAX);
+	canon_write(&out, member);
+	act->confirmation.body = out.failed ? NULL
+	                                    : arena_strndup(&request->arena, str_text(&out), out.size);
+	bool good = act->confirmation.body;
+	str_release(&out);
+	return good || bad_member(request, "answer", "is too large");
+}
+
+static bool read_member(struct request *request, const struct json *member, struct act *act)
+{
+	for (size_t i = 0; i < TEXTS; i++) {
+		if (!(texts[i].acts & BIT(act->kind)) || strcmp(member->name, texts[i].name) != 0)
+			continue;
+		if (member->type != JSON_STRING || strlen(member->text) != member->size)
+			return bad_member(request, texts[i].name, "must be a text without NUL");
+		*(const char **)((char *)act + texts[i].offset) = member->text;
+		return true;
+	}
+	if (act->kind == ACT_RESOLVE && strcmp(member->name, "answer") == 0)
+		return read_answer(request, member, act);
+	if (act->kind != ACT_RESOLVE || strcmp(member->name, "status") != 0)
+		return bad_member(request, member->name, "is not a member of it");
+	if (member->type != JSON_NUMBER || strlen(member->text) != 3 ||
+	    strspn(member->text, "0123456789") != 3)
+		return bad_member(request, "status", "must be a number from 200 to 399");
+	act->confirmation.status = atoi(member->text);
+	return true;
+}
+
+/* False: the request is answered. */
+static bool read_body(struct request *request, struct act *act)
+{
+	bool many;
+	const char *type = request_header(request, "Content-Type", &many);
+	struct json *body = NULL;
+	struct ibid_err err = {0};
+	if (!type || !command_is_json(type)) {
+		answer_problem(&request->answer, &request->arena, PROBLEM_MEDIA_TYPE,
+		               "the Content-Type is %s", type ? type : "missing");
+		return false;
+	}
+	if (json_read(&request->arena, request->body.size ? request->body.data : "", request->body.size,
+	              0, &body, &err))
+		answer_error(&request->answer, &request->arena, &err);
+	else if (body->type != JSON_OBJECT)
+		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
+		               "the body must be a JSON object");
+	for (const struct json *member = request->answer.status ? NULL : body->child; member;
+	     member = member->next)
+		if (!read_member(request, member, act))
+			break;
+	return !request->answer.status;
+}
+
+/* ---- Acting --------------------------------------------------------------------------------- */
+
+static const enum problem_kind problems[] = {
+    [REFUSED_NOT] = PROBLEM_INTERNAL,
+    [REFUSED_INPUT] = PROBLEM_BAD_REQUEST,
+    [REFUSED_ROLE] = PROBLEM_FORBIDDEN,
+    [REFUSED_SAME_PERSON] = PROBLEM_SECOND_PERSON,
+    [REFUSED_ACTION] = PROBLEM_ACTION_NOT_ALLOWED,
+    [REFUSED_RESOLVED] = PROBLEM_EXCEPTION_RESOLVED,
+    [REFUSED_WAITING] = PROBLEM_ALREADY_PROPOSED,
+    [REFUSED_NO_PROPOSAL] = PROBLEM_NOTHING_PROPOSED,
+};
+
+static void act_as(struct request *request, struct act *act)
+{
+	struct ledger *ledger = request->house->ibid->ledger;
+	struct actor actor = {.tenant = request->principal.tenant,
+	                      .client = request->principal.client,
+	                      .token = request->token.id,
+	                      .roles = request->principal.roles};
+	struct acting acting = {.store = ledger->store, .env = request->server->env, .ledger = ledger};
+	struct acted acted = {.refusal = REFUSED_NOT};
+	struct ibid_err err = {0};
+	act->actor = &actor;
+	switch (exception_act(&acting, &request->arena, act, &acted, &err)) {
+	case IBID_OK: answer_item(request, &act->id); return;
+	case IBID_REJECTED:
+		answer_problem(&request->answer, &request->arena, problems[acted.refusal], "%s", err.text);
+		return;
+	case IBID_NOT_FOUND: err_set(&err, IBID_NOT_FOUND, "there is no such exception"); break;
+	case IBID_UNKNOWN: err.code = IBID_UNAVAILABLE; break; /* asking again is safe */
+	default: break;
+	}
+	answer_error(&request->answer, &request->arena, &err);
+}
+
+static void act(struct request *request, enum act_kind kind)
+{
+	struct act act = {.kind = kind};
+	if (read_id(request, &act.id) && read_body(request, &act))
+		act_as(request, &act);
+	request_answered(request);
+}
+
+/* On one of the crew's threads. */
+static void assign(void *request)
+{
+	act(request, ACT_ASSIGN);
+}
+
+static void resolve(void *request)
+{
+	act(request, ACT_RESOLVE);
+}
+
+static void approve(void *request)
+{
+	act(request, ACT_APPROVE);
+}
+
+static void decline(void *request)
+{
+	act(request, ACT_DECLINE);
+}
+
+void assign_exception(struct request *request)
+{
+	request_hand_on(request, assign);
+}
+
+void resolve_exception(struct request *request)
+{
+	request_hand_on(request, resolve);
+}
+
+void approve_exception(struct request *request)
+{
+	request_hand_on(request, approve);
+}
+
+void decline_exception(struct request *request)
+{
+	request_hand_on(request, decline);
+}
