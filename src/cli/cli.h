@@ -120,9 +120,6 @@ const char *user_name(struct arena *arena);
 IBID_CHECK enum ibid_code open_store(const struct args *args, bool create, bool schema,
                                      struct store **ret, struct ibid_err *err);
 
-IBID_CHECK enum ibid_code open_store_at(const char *url, bool create, bool schema,
-                                        struct store **ret, struct ibid_err *err);
-
 /* The store's URL without its password. */
 const char *store_shown(struct arena *arena, const struct args *args);
 

@@ -49,13 +49,7 @@ enum ibid_code find_actor(struct store *store, struct arena *arena, struct actor
 enum ibid_code open_store(const struct args *args, bool create, bool schema, struct store **ret,
                           struct ibid_err *err)
 {
-	return open_store_at(args->values[OPT_STORE], create, schema, ret, err);
-}
-
-enum ibid_code open_store_at(const char *url, bool create, bool schema, struct store **ret,
-                             struct ibid_err *err)
-{
-	struct ibid_options options = api_options(IBID_OPTIONS(.store = url));
+	struct ibid_options options = api_options(IBID_OPTIONS(.store = args->values[OPT_STORE]));
 	struct store_options store_options = api_store_options(&options, env_system(), create);
 	struct store *store = NULL;
 	int version;

@@ -184,16 +184,16 @@ const struct cli_command cli_commands[] = {
         .operand_max = OPERANDS_MAX,
         .summary = "bring committed events to their destinations",
         .details =
-            "Sends what the outbox holds to the destinations that relay.destinations names, in the\n"
+            "Sends what the outbox holds to the destinations that relay.destinations names, in "
+            "the\n"
             "order of each aggregate's versions, and keeps where and when each event arrived. Any\n"
             "number of relays may run at once: they share the lanes of a destination, and who\n"
             "ends is replaced after its lease (relay.lease). What fails is tried again or waits\n"
             "for a person (`ibid exception list`), and keeps back its own aggregate only. SIGTERM\n"
             "ends what has begun, and the relay.",
-        .examples =
-            "  $ ibid relay --config ibid.yaml\n"
-            "  $ ibid relay --store sqlite:pay.db --contracts examples/payments \\\n"
-            "      relay.destinations.kafka-main.file.path=events.ndjson\n",
+        .examples = "  $ ibid relay --config ibid.yaml\n"
+                    "  $ ibid relay --store sqlite:pay.db --contracts examples/payments \\\n"
+                    "      relay.destinations.kafka-main.file.path=events.ndjson\n",
     },
     {
         .name = "token create",

@@ -38,6 +38,7 @@ struct server {
 	struct upstream *upstream; /* the service behind it; NULL: none */
 	struct asked *asked;       /* the inquiry thread's own */
 	pthread_mutex_t lock;
+	struct fleet *fleet;   /* of relays in this process; NULL: none */
 	struct house *house;   /* the present one */
 	struct house *retired; /* those before it that still have guests */
 	size_t active;         /* requests */

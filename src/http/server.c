@@ -51,6 +51,18 @@ static void house_close(struct house *house)
 	free(house);
 }
 
+/* Commands have ended, and may have left events. */
+static void after_commands(void *user)
+{
+	struct server *server = user;
+	request_resume_answered(server);
+	if (!server->settings->destination_count)
+		return;
+	pthread_mutex_lock(&server->lock);
+	fleet_wake(server->fleet);
+	pthread_mutex_unlock(&server->lock);
+}
+
 static enum ibid_code house_open(struct server *server, struct house **ret, struct ibid_err *err)
 {
 	const struct settings *settings = server->settings;
@@ -82,7 +94,7 @@ static enum ibid_code house_open(struct server *server, struct house **ret, stru
 		house_close(house);
 		return code;
 	}
-	crew_after(house->crew, request_resume_answered, server);
+	crew_after(house->crew, after_commands, server);
 	*ret = house;
 	return IBID_OK;
 }
@@ -122,6 +134,31 @@ static void close_retired(struct server *server)
 	pthread_mutex_unlock(&server->lock);
 }
 
+/* Where destinations are set, this process relays, too. */
+static enum ibid_code start_fleet(struct server *server, struct ibid_err *err)
+{
+	const struct fleet_options options = settings_fleet(server->settings, server->log);
+	struct fleet *fleet = NULL;
+	enum ibid_code code = options.setting_count ? fleet_start(&options, &fleet, err) : IBID_OK;
+	pthread_mutex_lock(&server->lock);
+	server->fleet = fleet;
+	pthread_mutex_unlock(&server->lock);
+	return code;
+}
+
+/* With the contracts that are in force now. */
+static void restart_fleet(struct server *server)
+{
+	struct ibid_err err = {0};
+	pthread_mutex_lock(&server->lock);
+	struct fleet *before = server->fleet;
+	server->fleet = NULL;
+	pthread_mutex_unlock(&server->lock);
+	fleet_stop(before);
+	if (start_fleet(server, &err))
+		LOG(&server->log, IBID_LOG_ERROR, "serve.relay", {"reason", log_text(err.text)});
+}
+
 static void reload(struct server *server)
 {
 	struct house *house = NULL;
@@ -139,6 +176,7 @@ static void reload(struct server *server)
 	server->retired = before;
 	server->house = house;
 	pthread_mutex_unlock(&server->lock);
+	restart_fleet(server);
 	LOG(&server->log, IBID_LOG_INFO, "serve.reloaded",
 	    {"contracts", log_int((int64_t)contracts_count(house->ibid->ledger->contracts))});
 }
@@ -420,8 +458,11 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 	if (!code)
 		code = house_open(&server, &server.house, err);
 	if (!code)
+		code = start_fleet(&server, err);
+	if (!code)
 		code = start_daemon(&server, &arena, address, err);
 	if (code) {
+		fleet_stop(server.fleet);
 		house_close(server.house);
 		upstream_free(server.upstream);
 		asked_free(server.asked);
@@ -441,6 +482,7 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 	atomic_store(&server.ended, true);
 	if (watched)
 		pthread_join(watcher, NULL);
+	fleet_stop(server.fleet);
 	if (code)
 		return code; /* with everything as it is: the caller ends the process */
 	if (probed)

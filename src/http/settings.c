@@ -331,3 +331,17 @@ void settings_describe(struct str *out)
 	str_addf(out, "  %-24s  %s\n", "relay.destinations.NAME...",
 	         "where events go, and how: docs/destinations.md");
 }
+
+struct fleet_options settings_fleet(const struct settings *settings, struct log log)
+{
+	return (struct fleet_options){
+	    .store = settings->store,
+	    .contracts = settings->contracts,
+	    .settings = settings->destinations,
+	    .setting_count = settings->destination_count,
+	    .lease_us = settings->relay_lease_us,
+	    .batch = (size_t)settings->relay_batch,
+	    .env = env_system(),
+	    .log = log,
+	};
+}

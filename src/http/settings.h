@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "relay/destination.h"
+#include "relay/fleet.h"
 
 #include <stdint.h>
 
@@ -38,6 +38,9 @@ struct settings {
 IBID_CHECK enum ibid_code settings_read(struct arena *arena, const char *file,
                                         const char *const *given, size_t given_count,
                                         struct settings *ret, struct ibid_err *err);
+
+/* The relays that they ask for. */
+struct fleet_options settings_fleet(const struct settings *settings, struct log log);
 
 /* The table, for people. */
 void settings_describe(struct str *out);

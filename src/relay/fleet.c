@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NAME_SIZE = 128 };
+enum { NAME_SIZE = 128, BUSY_MS = 5000 };
 
 struct ship {
 	struct relay relay;
@@ -19,6 +19,8 @@ struct ship {
 
 struct fleet {
 	struct arena arena;
+	struct store *store;
+	struct contracts *contracts;
 	struct destination *destinations;
 	struct ship *ships; /* one for each */
 	size_t count;
@@ -45,11 +47,10 @@ static bool has(const struct fleet *fleet, const char *name)
 }
 
 /* An event that nobody would bring anywhere must not wait for ever unseen. */
-static enum ibid_code check_contracts(const struct fleet *fleet, const struct contracts *contracts,
-                                      struct ibid_err *err)
+static enum ibid_code check_contracts(const struct fleet *fleet, struct ibid_err *err)
 {
-	for (size_t i = 0; i < contracts_event_count(contracts); i++) {
-		const struct contract *contract = contracts_event_at(contracts, i);
+	for (size_t i = 0; i < contracts_event_count(fleet->contracts); i++) {
+		const struct contract *contract = contracts_event_at(fleet->contracts, i);
 		const struct texts *to = &contract->event->deliver_to;
 		for (size_t k = 0; k < to->count; k++)
 			if (!has(fleet, to->items[k]))
@@ -77,9 +78,9 @@ static enum ibid_code launch(struct fleet *fleet, size_t at, const struct fleet_
 	const struct destination *destination = &fleet->destinations[at];
 	ship->log = options->log;
 	relay_init(&ship->relay, &(struct relay_options){
-	                             .store = options->store,
+	                             .store = fleet->store,
 	                             .broker = destination->broker,
-	                             .contracts = options->contracts,
+	                             .contracts = fleet->contracts,
 	                             .name = fleet->name,
 	                             .env = options->env,
 	                             .log = options->log,
@@ -94,6 +95,24 @@ static enum ibid_code launch(struct fleet *fleet, size_t at, const struct fleet_
 	}
 	ship->sails = true;
 	return IBID_OK;
+}
+
+/* A connection for each lane that may be at work at once, and one to lease them. */
+static enum ibid_code open_ledger(struct fleet *fleet, const struct fleet_options *options,
+                                  struct ibid_err *err)
+{
+	const struct store_options store = {
+	    .url = options->store,
+	    .connections = (unsigned)((OUTBOX_LANES + 1) * fleet->count),
+	    .busy_ms = BUSY_MS,
+	    .env = options->env,
+	    .log = options->log,
+	};
+	int version;
+	enum ibid_code code = contracts_load(options->contracts, &fleet->contracts, err);
+	if (!code)
+		code = store_open(&store, &fleet->store, err);
+	return code ? code : fleet->store->ops->check_schema(fleet->store, &version, err);
 }
 
 static enum ibid_code open_all(struct fleet *fleet, const struct fleet_options *options,
@@ -112,8 +131,10 @@ static enum ibid_code open_all(struct fleet *fleet, const struct fleet_options *
 		               "there is no destination: give one, such as "
 		               "relay.destinations.out.file.path=events.ndjson");
 	fleet->ships = arena_array(&fleet->arena, fleet->count, sizeof *fleet->ships);
-	return fleet->ships ? check_contracts(fleet, options->contracts, err)
-	                    : err_set(err, IBID_NOMEM, "out of memory");
+	if (!fleet->ships)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	code = open_ledger(fleet, options, err);
+	return code ? code : check_contracts(fleet, err);
 }
 
 enum ibid_code fleet_start(const struct fleet_options *options, struct fleet **ret,
@@ -148,6 +169,8 @@ void fleet_stop(struct fleet *fleet)
 		relay_release(&fleet->ships[i].relay);
 	}
 	destinations_close(fleet->destinations, fleet->count);
+	contracts_free(fleet->contracts);
+	store_close(fleet->store);
 	arena_release(&fleet->arena);
 	free(fleet);
 }
@@ -171,5 +194,6 @@ const char *fleet_destination(const struct fleet *fleet, size_t at)
 
 struct relay_counts fleet_counts(struct fleet *fleet, size_t at)
 {
-	return fleet->ships[at].sails ? relay_counts(&fleet->ships[at].relay) : (struct relay_counts){0};
+	return fleet->ships[at].sails ? relay_counts(&fleet->ships[at].relay)
+	                              : (struct relay_counts){0};
 }

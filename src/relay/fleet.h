@@ -7,8 +7,7 @@
 #include "relay/relay.h"
 
 struct fleet_options {
-	struct store *store; /* outlives the fleet; likewise: */
-	const struct contracts *contracts;
+	const char *store, *contracts; /* as the settings have them; each relay has its own */
 	const struct destination_setting *settings;
 	size_t setting_count;
 	const char *only; /* one destination; NULL: all */
@@ -20,8 +19,8 @@ struct fleet_options {
 
 struct fleet;
 
-/* Open the destinations and start a thread for each. IBID_INVALID: a setting is wrong, a contract
- * names a destination that there is not, or there is none at all. */
+/* Open store, contracts and destinations, and start a thread for each destination. IBID_INVALID: a
+ * setting is wrong, a contract names a destination that there is not, or there is none at all. */
 IBID_CHECK enum ibid_code fleet_start(const struct fleet_options *options, struct fleet **ret,
                                       struct ibid_err *err);
 
