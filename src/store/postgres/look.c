@@ -81,9 +81,9 @@ void pg_read_command(struct arena *arena, const PGresult *result, int row, struc
 	(void)known;
 }
 
-static void read_event(struct arena *arena, const PGresult *result, int row, void *ret)
+void pg_read_event(struct arena *arena, const PGresult *result, int row, struct event_row *ret)
 {
-	*(struct event_row *)ret = (struct event_row){
+	*ret = (struct event_row){
 	    .id = pg_cell_uuid(result, row, 0),
 	    .command_id = pg_cell_uuid(result, row, 1),
 	    .tenant = pg_cell_text(arena, result, row, 2),
@@ -103,6 +103,11 @@ static void read_event(struct arena *arena, const PGresult *result, int row, voi
 	    .partition_key = pg_cell_text(arena, result, row, 16),
 	    .headers = pg_cell_text(arena, result, row, 17),
 	};
+}
+
+static void read_event(struct arena *arena, const PGresult *result, int row, void *ret)
+{
+	pg_read_event(arena, result, row, ret);
 }
 
 static void read_audit(struct arena *arena, const PGresult *result, int row, void *ret)
@@ -222,25 +227,19 @@ static void read_command(struct arena *arena, const PGresult *result, int row, v
 
 /* ---- Lists ---------------------------------------------------------------------------------- */
 
-struct reader {
-	void (*read)(struct arena *arena, const PGresult *result, int row, void *ret);
-	size_t size;
-};
+static const struct pg_reader command_reader = {read_command, sizeof(struct command_row)};
+static const struct pg_reader event_reader = {read_event, sizeof(struct event_row)};
+static const struct pg_reader audit_reader = {read_audit, sizeof(struct audit_row)};
+static const struct pg_reader evidence_reader = {read_evidence, sizeof(struct evidence_row)};
+static const struct pg_reader exception_reader = {read_exception, sizeof(struct exception_row)};
+static const struct pg_reader duplicate_reader = {read_duplicate, sizeof(struct duplicate_row)};
+static const struct pg_reader duplicate_seen_reader = {read_duplicate_seen,
+                                                       sizeof(struct duplicate_seen_row)};
+static const struct pg_reader reference_reader = {read_reference, sizeof(struct reference_row)};
 
-static const struct reader command_reader = {read_command, sizeof(struct command_row)};
-static const struct reader event_reader = {read_event, sizeof(struct event_row)};
-static const struct reader audit_reader = {read_audit, sizeof(struct audit_row)};
-static const struct reader evidence_reader = {read_evidence, sizeof(struct evidence_row)};
-static const struct reader exception_reader = {read_exception, sizeof(struct exception_row)};
-static const struct reader duplicate_reader = {read_duplicate, sizeof(struct duplicate_row)};
-static const struct reader duplicate_seen_reader = {read_duplicate_seen,
-                                                    sizeof(struct duplicate_seen_row)};
-static const struct reader reference_reader = {read_reference, sizeof(struct reference_row)};
-
-/* Run one statement; NULL and a code on failure. */
-static enum ibid_code list(struct store *base, struct arena *arena, struct pg_call call,
-                           const struct reader *reader, void **ret, size_t *ret_count,
-                           struct ibid_err *err)
+enum ibid_code pg_list(struct store *base, struct arena *arena, struct pg_call call,
+                       const struct pg_reader *reader, void **ret, size_t *ret_count,
+                       struct ibid_err *err)
 {
 	if (arena->failed)
 		return err_set(err, IBID_NOMEM, "out of memory");
@@ -283,7 +282,7 @@ enum ibid_code pg_get_command(struct store *store, struct arena *arena, const ch
 		values[2] = identity->scope;
 		values[3] = identity->key;
 	}
-	enum ibid_code code = list(store, arena, call, &command_reader, &rows, &count, err);
+	enum ibid_code code = pg_list(store, arena, call, &command_reader, &rows, &count, err);
 	if (code == IBID_OK && !count)
 		code = err_set(err, IBID_NOT_FOUND, "no such command");
 	if (code == IBID_OK)
@@ -306,7 +305,7 @@ enum ibid_code pg_list_commands(struct store *store, struct arena *arena,
 	};
 	struct pg_call call = filter->tenant ? PG_CALL(COMMAND_LIST, .values = values)
 	                                     : PG_CALL(COMMAND_LIST_ALL, .values = values + 1);
-	return list(store, arena, call, &command_reader, (void **)ret, ret_count, err);
+	return pg_list(store, arena, call, &command_reader, (void **)ret, ret_count, err);
 }
 
 enum ibid_code pg_list_stale(struct store *store, struct arena *arena,
@@ -314,8 +313,8 @@ enum ibid_code pg_list_stale(struct store *store, struct arena *arena,
                              size_t *ret_count, struct ibid_err *err)
 {
 	const char *values[] = {filter->tenant, filter->operation, limit_text(arena, filter->limit)};
-	return list(store, arena, PG_CALL(COMMAND_LIST_STALE, .values = values), &command_reader,
-	            (void **)ret, ret_count, err);
+	return pg_list(store, arena, PG_CALL(COMMAND_LIST_STALE, .values = values), &command_reader,
+	               (void **)ret, ret_count, err);
 }
 
 enum ibid_code pg_list_unknown(struct store *store, struct arena *arena,
@@ -325,8 +324,8 @@ enum ibid_code pg_list_unknown(struct store *store, struct arena *arena,
 	const char *values[] = {filter->tenant, filter->operation,
 	                        filter->after ? pg_uuid(arena, filter->after) : NULL,
 	                        limit_text(arena, filter->limit)};
-	return list(store, arena, PG_CALL(COMMAND_LIST_UNKNOWN, .values = values), &command_reader,
-	            (void **)ret, ret_count, err);
+	return pg_list(store, arena, PG_CALL(COMMAND_LIST_UNKNOWN, .values = values), &command_reader,
+	               (void **)ret, ret_count, err);
 }
 
 enum ibid_code pg_list_events(struct store *store, struct arena *arena, const char *tenant,
@@ -343,7 +342,7 @@ enum ibid_code pg_list_events(struct store *store, struct arena *arena, const ch
 	const char *of_tenant[] = {tenant, limited};
 	struct pg_call call = command_id ? PG_CALL(EVENT_LIST_COMMAND, .values = of_command)
 	                                 : PG_CALL(EVENT_LIST, .values = of_tenant);
-	return list(store, arena, call, &event_reader, (void **)ret, ret_count, err);
+	return pg_list(store, arena, call, &event_reader, (void **)ret, ret_count, err);
 }
 
 enum ibid_code pg_list_audit(struct store *store, struct arena *arena, const char *tenant,
@@ -355,7 +354,7 @@ enum ibid_code pg_list_audit(struct store *store, struct arena *arena, const cha
 	const char *of_tenant[] = {tenant, limited};
 	struct pg_call call = command_id ? PG_CALL(AUDIT_LIST_COMMAND, .values = of_command)
 	                                 : PG_CALL(AUDIT_LIST, .values = of_tenant);
-	return list(store, arena, call, &audit_reader, (void **)ret, ret_count, err);
+	return pg_list(store, arena, call, &audit_reader, (void **)ret, ret_count, err);
 }
 
 enum ibid_code pg_list_evidence(struct store *store, struct arena *arena, const char *tenant,
@@ -363,8 +362,8 @@ enum ibid_code pg_list_evidence(struct store *store, struct arena *arena, const 
                                 size_t *ret_count, struct ibid_err *err)
 {
 	const char *values[] = {tenant, pg_uuid(arena, command_id)};
-	return list(store, arena, PG_CALL(EVIDENCE_LIST, .values = values), &evidence_reader,
-	            (void **)ret, ret_count, err);
+	return pg_list(store, arena, PG_CALL(EVIDENCE_LIST, .values = values), &evidence_reader,
+	               (void **)ret, ret_count, err);
 }
 
 enum ibid_code pg_get_exception(struct store *store, struct arena *arena, const char *tenant,
@@ -374,8 +373,8 @@ enum ibid_code pg_get_exception(struct store *store, struct arena *arena, const 
 	const char *values[] = {tenant, pg_uuid(arena, id)};
 	void *rows = NULL;
 	size_t count = 0;
-	enum ibid_code code = list(store, arena, PG_CALL(EXCEPTION_GET, .values = values),
-	                           &exception_reader, &rows, &count, err);
+	enum ibid_code code = pg_list(store, arena, PG_CALL(EXCEPTION_GET, .values = values),
+	                              &exception_reader, &rows, &count, err);
 	if (code == IBID_OK && !count)
 		code = err_set(err, IBID_NOT_FOUND, "no such exception");
 	if (code == IBID_OK)
@@ -420,8 +419,8 @@ enum ibid_code pg_list_exceptions(struct store *store, struct arena *arena,
 	    filter->after ? pg_uuid(arena, filter->after) : NULL,
 	    limit_text(arena, filter->limit),
 	};
-	return list(store, arena, PG_CALL(EXCEPTION_LIST, .values = values), &exception_reader,
-	            (void **)ret, ret_count, err);
+	return pg_list(store, arena, PG_CALL(EXCEPTION_LIST, .values = values), &exception_reader,
+	               (void **)ret, ret_count, err);
 }
 
 enum ibid_code pg_get_duplicates(struct store *store, struct arena *arena, const char *tenant,
@@ -431,8 +430,8 @@ enum ibid_code pg_get_duplicates(struct store *store, struct arena *arena, const
 	const char *values[] = {tenant, pg_uuid(arena, command_id)};
 	void *rows = NULL;
 	size_t count = 0;
-	enum ibid_code code = list(store, arena, PG_CALL(DUPLICATE_GET, .values = values),
-	                           &duplicate_reader, &rows, &count, err);
+	enum ibid_code code = pg_list(store, arena, PG_CALL(DUPLICATE_GET, .values = values),
+	                              &duplicate_reader, &rows, &count, err);
 	if (code == IBID_OK)
 		*ret = count ? *(struct duplicate_row *)rows : (struct duplicate_row){.count = 0};
 	return code;
@@ -444,8 +443,8 @@ enum ibid_code pg_list_duplicates(struct store *store, struct arena *arena, cons
                                   struct ibid_err *err)
 {
 	const char *values[] = {tenant, pg_uuid(arena, command_id), limit_text(arena, limit)};
-	return list(store, arena, PG_CALL(DUPLICATE_SEEN_LIST, .values = values),
-	            &duplicate_seen_reader, (void **)ret, ret_count, err);
+	return pg_list(store, arena, PG_CALL(DUPLICATE_SEEN_LIST, .values = values),
+	               &duplicate_seen_reader, (void **)ret, ret_count, err);
 }
 
 enum ibid_code pg_list_references(struct store *store, struct arena *arena,
@@ -456,5 +455,5 @@ enum ibid_code pg_list_references(struct store *store, struct arena *arena,
 	const char *resource[] = {filter->tenant, filter->resource_type, filter->resource_id};
 	struct pg_call call = filter->external_id ? PG_CALL(REFERENCE_BY_EXTERNAL, .values = external)
 	                                          : PG_CALL(REFERENCE_BY_RESOURCE, .values = resource);
-	return list(store, arena, call, &reference_reader, (void **)ret, ret_count, err);
+	return pg_list(store, arena, call, &reference_reader, (void **)ret, ret_count, err);
 }
