@@ -3,7 +3,7 @@
  *
  * Verbs that end or lend something can't fail and are not counted. Outputs of a verb that reports a
  * fault are untouched, as after a real one: verbs run into a copy. */
-#include "store/store.h"
+#include "store/outbox.h"
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -653,6 +653,72 @@ static enum ibid_code fault_get_exception(struct store *store, struct arena *are
 	}                                                                                              \
 	return code
 
+static enum ibid_code fault_lease_lanes(struct store *store, struct arena *arena,
+                                        const struct lane_wish *wish, struct lane_lease **ret,
+                                        size_t *ret_count, size_t *ret_share, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	struct lane_lease *leases = NULL;
+	size_t count = 0, share = 0;
+	enum ibid_code code;
+	FAULTY(fault, code, err,
+	       fault->inner->ops->lease_lanes(fault->inner, arena, wish, &leases, &count, &share, err));
+	if (!code) {
+		*ret = leases;
+		*ret_count = count;
+		*ret_share = share;
+	}
+	return code;
+}
+
+static enum ibid_code fault_read_lane(struct store *store, struct arena *arena,
+                                      const struct lane_lease *lease, const char *cursor,
+                                      size_t limit, bool doubtful, struct lane_batch *ret,
+                                      struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	struct lane_batch batch = {.count = 0};
+	enum ibid_code code;
+	FAULTY(fault, code, err,
+	       fault->inner->ops->read_lane(fault->inner, arena, lease, cursor, limit, doubtful, &batch,
+	                                    err));
+	if (!code)
+		*ret = batch;
+	return code;
+}
+
+static enum ibid_code fault_list_held(struct store *store, struct arena *arena,
+                                      const struct lane_lease *lease, struct held_event **ret,
+                                      size_t *ret_count, struct ibid_err *err)
+{
+	FAULTY_LIST(struct held_event, list_held, arena, lease);
+}
+
+static enum ibid_code fault_settle_lane(struct store *store,
+                                        const struct lane_settlement *settlement,
+                                        struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->settle_lane(fault->inner, settlement, err));
+	return code;
+}
+
+static enum ibid_code fault_list_lanes(struct store *store, struct arena *arena,
+                                       struct lane_row **ret, size_t *ret_count,
+                                       struct ibid_err *err)
+{
+	FAULTY_LIST(struct lane_row, list_lanes, arena);
+}
+
+static enum ibid_code fault_list_deliveries(struct store *store, struct arena *arena,
+                                            const char *tenant, const struct uuid *event_id,
+                                            struct delivery_row **ret, size_t *ret_count,
+                                            struct ibid_err *err)
+{
+	FAULTY_LIST(struct delivery_row, list_deliveries, arena, tenant, event_id);
+}
+
 static enum ibid_code fault_list_commands(struct store *store, struct arena *arena,
                                           const struct command_filter *filter,
                                           struct command_row **ret, size_t *ret_count,
@@ -883,6 +949,12 @@ static const struct store_ops fault_ops = {
     .renew_lease = fault_renew_lease,
     .list_stale = fault_list_stale,
     .list_unknown = fault_list_unknown,
+    .lease_lanes = fault_lease_lanes,
+    .read_lane = fault_read_lane,
+    .list_held = fault_list_held,
+    .settle_lane = fault_settle_lane,
+    .list_lanes = fault_list_lanes,
+    .list_deliveries = fault_list_deliveries,
     .put_evidence = fault_put_evidence,
     .put_duplicates = fault_put_duplicates,
     .get_duplicates = fault_get_duplicates,

@@ -35,14 +35,15 @@ struct lane_lease {
 /* An event on its way. */
 struct outbox_event {
 	struct event_row event;
-	bool early; /* its predecessor comes later: hold it until then */
+	bool early;    /* the one before it in its aggregate comes later: hold it until then */
+	int64_t after; /* early: the version of that one */
 };
 
 struct lane_batch {
 	struct outbox_event *events; /* in an order in which each aggregate's are in version order */
-	size_t count;
-	const char *cursor; /* behind them */
-	bool more;          /* there is more behind them already */
+	size_t count;                /* may be 0 where there is more: those had evidence */
+	const char *cursor;          /* behind them */
+	bool more;                   /* there may be more behind them already */
 };
 
 /* Evidence: an event arrived. */
@@ -90,6 +91,8 @@ struct hold_row {
 struct held_event {
 	struct hold_row hold;
 	struct event_row event;
+	bool early; /* the one before it neither arrived nor is held; likewise: */
+	int64_t after;
 };
 
 /* What became of a lane's events, and where the lane stands: one transaction. */
@@ -99,6 +102,8 @@ struct lane_settlement {
 	int64_t lease_us;   /* from now; 0: as it is; -1: given up */
 	const struct delivery_row *deliveries;
 	size_t delivery_count;
+	int64_t
+	    uncounted; /* of settlements since the cursor was kept: counted, with these, when it is */
 	const struct hold_row *holds; /* put, or put in the place of what is held of this event */
 	size_t hold_count;
 	const struct exception_row

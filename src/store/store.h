@@ -859,7 +859,9 @@ struct store_ops {
 	/* What was committed in the lane since the cursor (the lease's own is only where it stood) and
 	 * has a topic: at most `limit` events and those of the transaction that the last one is of.
 	 * Cheap however much was delivered before, and whoever's transactions are open. `doubtful`:
-	 * leave out what has evidence for this destination. */
+	 * leave out what has evidence for this destination. Whoever leased the lane reads so until
+	 * there is no more: the cursor is older than the evidence, or of another server. IBID_SCHEMA:
+	 * the events are of another server, and this one can't tell them from those to come. */
 	enum ibid_code (*read_lane)(struct store *, struct arena *, const struct lane_lease *,
 	                            const char *cursor, size_t limit, bool doubtful,
 	                            struct lane_batch *ret, struct ibid_err *);

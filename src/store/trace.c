@@ -2,7 +2,7 @@
 /* trace.c -- a store that tells what is asked of another.
  *
  * Its transactions wrap those of the inner store, so that every verb on them passes here, too. */
-#include "store/store.h"
+#include "store/outbox.h"
 
 #include <stdlib.h>
 
@@ -407,6 +407,57 @@ static enum ibid_code trace_list_unknown(struct store *store, struct arena *aren
 	return TRACED(trace, list_unknown, trace->inner, arena, filter, ret, ret_count, err);
 }
 
+static enum ibid_code trace_lease_lanes(struct store *store, struct arena *arena,
+                                        const struct lane_wish *wish, struct lane_lease **ret,
+                                        size_t *ret_count, size_t *ret_share, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, lease_lanes, trace->inner, arena, wish, ret, ret_count, ret_share, err);
+}
+
+static enum ibid_code trace_read_lane(struct store *store, struct arena *arena,
+                                      const struct lane_lease *lease, const char *cursor,
+                                      size_t limit, bool doubtful, struct lane_batch *ret,
+                                      struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, read_lane, trace->inner, arena, lease, cursor, limit, doubtful, ret, err);
+}
+
+static enum ibid_code trace_list_held(struct store *store, struct arena *arena,
+                                      const struct lane_lease *lease, struct held_event **ret,
+                                      size_t *ret_count, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, list_held, trace->inner, arena, lease, ret, ret_count, err);
+}
+
+static enum ibid_code trace_settle_lane(struct store *store,
+                                        const struct lane_settlement *settlement,
+                                        struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, settle_lane, trace->inner, settlement, err);
+}
+
+static enum ibid_code trace_list_lanes(struct store *store, struct arena *arena,
+                                       struct lane_row **ret, size_t *ret_count,
+                                       struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, list_lanes, trace->inner, arena, ret, ret_count, err);
+}
+
+static enum ibid_code trace_list_deliveries(struct store *store, struct arena *arena,
+                                            const char *tenant, const struct uuid *event_id,
+                                            struct delivery_row **ret, size_t *ret_count,
+                                            struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, list_deliveries, trace->inner, arena, tenant, event_id, ret, ret_count,
+	              err);
+}
+
 static enum ibid_code trace_put_evidence(struct store *store, const struct evidence_row *row,
                                          struct ibid_err *err)
 {
@@ -641,6 +692,12 @@ static const struct store_ops trace_ops = {
     .renew_lease = trace_renew_lease,
     .list_stale = trace_list_stale,
     .list_unknown = trace_list_unknown,
+    .lease_lanes = trace_lease_lanes,
+    .read_lane = trace_read_lane,
+    .list_held = trace_list_held,
+    .settle_lane = trace_settle_lane,
+    .list_lanes = trace_list_lanes,
+    .list_deliveries = trace_list_deliveries,
     .put_evidence = trace_put_evidence,
     .put_duplicates = trace_put_duplicates,
     .get_duplicates = trace_get_duplicates,

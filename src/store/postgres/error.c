@@ -37,7 +37,8 @@ static const struct {
     {"58030", IBID_IO},          {"IB001", IBID_REJECTED},    {"IB002", IBID_MISUSE},
     {"IB003", IBID_FAILED},      {"IB004", IBID_REJECTED},    {"IB005", IBID_REJECTED},
     {"IB006", IBID_RETRY},       {"IB010", IBID_INVALID},     {"IB011", IBID_MISUSE},
-    {"IB012", IBID_MISUSE},      {"IB013", IBID_FAILED},      {"XX001", IBID_IO}, /* corrupted */
+    {"IB012", IBID_MISUSE},      {"IB013", IBID_FAILED},      {"IB014", IBID_FENCED},
+    {"XX001", IBID_IO}, /* corrupted */
     {"XX002", IBID_IO},
 };
 

@@ -81,9 +81,9 @@ void pg_read_command(struct arena *arena, const PGresult *result, int row, struc
 	(void)known;
 }
 
-static void read_event(struct arena *arena, const PGresult *result, int row, void *ret)
+void pg_read_event(struct arena *arena, const PGresult *result, int row, struct event_row *ret)
 {
-	*(struct event_row *)ret = (struct event_row){
+	*ret = (struct event_row){
 	    .id = pg_cell_uuid(result, row, 0),
 	    .command_id = pg_cell_uuid(result, row, 1),
 	    .tenant = pg_cell_text(arena, result, row, 2),
@@ -103,6 +103,11 @@ static void read_event(struct arena *arena, const PGresult *result, int row, voi
 	    .partition_key = pg_cell_text(arena, result, row, 16),
 	    .headers = pg_cell_text(arena, result, row, 17),
 	};
+}
+
+static void read_event(struct arena *arena, const PGresult *result, int row, void *ret)
+{
+	pg_read_event(arena, result, row, ret);
 }
 
 static void read_audit(struct arena *arena, const PGresult *result, int row, void *ret)

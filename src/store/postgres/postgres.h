@@ -95,6 +95,17 @@
 	X(DUPLICATE_PUT, duplicate_put, 2)                                                             \
 	X(DUPLICATE_GET, duplicate_get, 2)                                                             \
 	X(DUPLICATE_SEEN_LIST, duplicate_seen_list, 3)                                                 \
+	X(DELIVERY_LIST, delivery_list, 2)                                                             \
+	X(DELIVERY_PUT, delivery_put, 8)                                                               \
+	X(HOLD_END, hold_end, 3)                                                                       \
+	X(HOLD_LIST, hold_list, 2)                                                                     \
+	X(HOLD_PUT, hold_put, 14)                                                                      \
+	X(LANE_LEASE, lane_lease, 4)                                                                   \
+	X(LANE_LIST, lane_list, 0)                                                                     \
+	X(LANE_MAKE, lane_make, 2)                                                                     \
+	X(LANE_PUT, lane_put, 6)                                                                       \
+	X(LANE_READ, lane_read, 5)                                                                     \
+	X(RELAY_SEEN, relay_seen, 3)                                                                   \
 	X(TOKEN_PUT, token_put, 8)                                                                     \
 	X(TOKEN_GET, token_get, 1)                                                                     \
 	X(TOKEN_LIST, token_list, 3)                                                                   \
@@ -427,6 +438,10 @@ enum ibid_code pg_put_command(struct tx *tx, const struct command_row *row,
                               const struct command_row *previous, struct ibid_err *err);
 /* The answer's body, for the row that was queued. */
 enum ibid_code pg_put_body(struct pg_tx *tx, const struct command_row *row, struct ibid_err *err);
+/* In the order of exception_insert's parameters. */
+enum { PG_EXCEPTION_PARAMS = 22 };
+void pg_exception_values(struct arena *arena, const struct exception_row *row,
+                         const char *ret[PG_EXCEPTION_PARAMS]);
 enum ibid_code pg_put_exception(struct tx *tx, const struct exception_row *row,
                                 struct ibid_err *err);
 enum ibid_code pg_resolve_exception(struct tx *tx, const struct exception_end *end,
@@ -484,7 +499,27 @@ extern const char *const pg_express_finish; /* the template: statement.c */
 enum ibid_code pg_run_group(struct store *store, struct group_member **members, size_t count,
                             struct ibid_err *err);
 
+/* outbox.c */
+enum ibid_code pg_lease_lanes(struct store *, struct arena *, const struct lane_wish *,
+                              struct lane_lease **ret, size_t *ret_count, size_t *ret_share,
+                              struct ibid_err *);
+enum ibid_code pg_read_lane(struct store *, struct arena *, const struct lane_lease *,
+                            const char *cursor, size_t limit, bool doubtful, struct lane_batch *ret,
+                            struct ibid_err *);
+enum ibid_code pg_list_held(struct store *, struct arena *, const struct lane_lease *,
+                            struct held_event **ret, size_t *ret_count, struct ibid_err *);
+enum ibid_code pg_settle_lane(struct store *, const struct lane_settlement *, struct ibid_err *);
+enum ibid_code pg_list_lanes(struct store *, struct arena *, struct lane_row **ret,
+                             size_t *ret_count, struct ibid_err *);
+enum ibid_code pg_list_deliveries(struct store *, struct arena *, const char *tenant,
+                                  const struct uuid *event_id, struct delivery_row **ret,
+                                  size_t *ret_count, struct ibid_err *);
+
 /* look.c */
+/* Columns that a statement may have behind those of an event: from here on. */
+enum { PG_EVENT_COLUMNS = 18 };
+void pg_read_event(struct arena *arena, const PGresult *result, int row, struct event_row *ret);
+
 struct pg_reader {
 	void (*read)(struct arena *arena, const PGresult *result, int row, void *ret);
 	size_t size; /* of what it fills in */

@@ -173,12 +173,10 @@ enum ibid_code pg_put_payload(struct tx *base, const struct payload_row *row, st
 	return pg_tx_put(tx, row->text ? STATEMENT_PAYLOAD_PUT : STATEMENT_PAYLOAD_DELETE, values, err);
 }
 
-enum ibid_code pg_put_exception(struct tx *base, const struct exception_row *row,
-                                struct ibid_err *err)
+void pg_exception_values(struct arena *arena, const struct exception_row *row,
+                         const char *ret[PG_EXCEPTION_PARAMS])
 {
-	struct pg_tx *tx = pg_tx_of(base);
-	struct arena *arena = &tx->arena;
-	const char *values[] = {
+	const char *values[PG_EXCEPTION_PARAMS] = {
 	    row->tenant,
 	    pg_uuid(arena, &row->id),
 	    exception_queue_name(row->queue),
@@ -202,6 +200,15 @@ enum ibid_code pg_put_exception(struct tx *base, const struct exception_row *row
 	    row->trace_id,
 	    row->needs_approval ? row->needs_approval : "",
 	};
+	memcpy(ret, values, sizeof values);
+}
+
+enum ibid_code pg_put_exception(struct tx *base, const struct exception_row *row,
+                                struct ibid_err *err)
+{
+	struct pg_tx *tx = pg_tx_of(base);
+	const char *values[PG_EXCEPTION_PARAMS];
+	pg_exception_values(&tx->arena, row, values);
 	return pg_tx_put(tx, STATEMENT_EXCEPTION_INSERT, values, err);
 }
 

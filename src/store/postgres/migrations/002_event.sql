@@ -158,19 +158,26 @@ returns uuid language plpgsql as $$
 declare
 	new_id uuid := overlay(of_command::text placing lpad(to_hex(ordinal), 4, '0') from 33);
 	moved bigint;
+	in_lane smallint;
+	predecessor xid8;
+	sent_by constant xid8 := case when to_topic is not null then pg_current_xact_id() end;
 begin
-	-- The head goes from v - 1 to v; an aggregate that nobody has seen is at 0.
+	-- The head goes from v - 1 to v; an aggregate that nobody has seen is at 0. See 002_outbox for the rest.
 	if wanted is null or wanted = 1 then
-		insert into ibid.aggregate as head (tenant, type, id, version)
-		values (of_tenant, aggregate_type, aggregate_id, 1)
-		on conflict (tenant, type, id) do update set version = head.version + 1
+		insert into ibid.aggregate as head (tenant, type, id, version, lane, xid)
+		values (of_tenant, aggregate_type, aggregate_id, 1, ibid.lane_of(of_tenant, aggregate_type, aggregate_id),
+			sent_by)
+		on conflict (tenant, type, id) do update set version = head.version + 1,
+				xid = coalesce(sent_by, head.xid),
+				before = case when sent_by is null then head.before else head.xid end
 			where wanted is null
-		returning head.version into moved;
+		returning head.version, head.lane, head.before into moved, in_lane, predecessor;
 	else
-		update ibid.aggregate as head set version = wanted
+		update ibid.aggregate as head set version = wanted, xid = coalesce(sent_by, head.xid),
+			before = case when sent_by is null then head.before else head.xid end
 		where head.tenant = of_tenant and head.type = aggregate_type and head.id = aggregate_id
 			and head.version = wanted - 1
-		returning head.version into moved;
+		returning head.version, head.lane, head.before into moved, in_lane, predecessor;
 	end if;
 	if moved is null then
 		raise exception 'version % is not the next of % %', wanted, aggregate_type, aggregate_id
@@ -186,10 +193,11 @@ begin
 	end if;
 	insert into ibid.event as row (tenant, id, command_id, ordinal, aggregatetype, aggregateid, type,
 		payload, version, key, correlation_id, causation_id, partition_key, created_at, traceparent, tracestate,
-		topic, headers)
+		topic, headers, lane, follows)
 	values (of_tenant, new_id, of_command, ordinal, aggregate_type, aggregate_id, event_type, body,
 		moved, coalesce(given_key, of_command || ':' || ordinal), correlation, causation,
-		coalesce(by_key, aggregate_id), at, of_traceparent, of_tracestate, to_topic, coalesce(with_headers, '{}'));
+		coalesce(by_key, aggregate_id), at, of_traceparent, of_tracestate, to_topic, coalesce(with_headers, '{}'),
+		in_lane, case when sent_by is not null then predecessor end);
 	return new_id;
 end $$;
 comment on function ibid.append_event(text, uuid, int, text, text, text, text, bigint, text, text, text,

@@ -1,13 +1,14 @@
--- 002_outbox: how far events got, and toward whom.
+-- 002_outbox: how far events got, and toward whom. One more error state:
+--   IB014 the lane is held under another token
 
 -- Lanes: an aggregate keeps the one that it got with its first event. Those from before schema 2 are in lane 0.
 alter table ibid.aggregate
 	add column lane smallint not null default 0,
-	add column xid xid8, -- the transaction of its newest event
+	add column xid xid8, -- the transaction of its newest event that has a topic; null: there is none
 	add column before xid8; -- of the one before that
 alter table ibid.event
 	add column lane smallint not null default 0,
-	add column follows xid8; -- the transaction of its predecessor in the aggregate; null: there is none, or it is old
+	add column follows xid8; -- the transaction of the one before it, in its aggregate, that has a topic; null: none
 create index event_lane on ibid.event (lane, xid) where topic is not null;
 
 create function ibid.lane_of(tenant text, aggregate_type text, aggregate_id text) returns smallint
@@ -80,3 +81,31 @@ create table ibid.delivery_hold (
 create index delivery_hold_lane on ibid.delivery_hold (destination, lane, tenant, aggregatetype, aggregateid, version);
 comment on table ibid.delivery_hold is
 	'events that could not go to a destination, and those behind them in their aggregates (I5, I8)';
+
+-- What a settlement begins with. The row is locked and not written, unless there is something to keep: a row that is
+-- updated for each batch grows old under whoever's open snapshot.
+create function ibid.keep_lane(of_destination text, of_lane int, of_token bigint, at_cursor text, arrived bigint,
+	lease_us bigint)
+returns void language plpgsql as $$
+begin
+	if at_cursor is null and lease_us = 0 then
+		perform from ibid.relay_lane as l
+		where l.destination = of_destination and l.lane = of_lane and l.token = of_token and l.relay is not null
+		for share;
+	else
+		update ibid.relay_lane as l set
+			cursor = coalesce(at_cursor, l.cursor),
+			delivered = l.delivered + case when at_cursor is null then 0 else arrived end,
+			moved_at = case when at_cursor is null or at_cursor = l.cursor then l.moved_at
+				else clock_timestamp() end,
+			relay = case when lease_us >= 0 then l.relay end,
+			lease_until = case when lease_us > 0 then clock_timestamp() + lease_us * interval '1 microsecond'
+				when lease_us = 0 then l.lease_until end
+		where l.destination = of_destination and l.lane = of_lane and l.token = of_token and l.relay is not null;
+	end if;
+	if not found then
+		raise exception 'lane % of % is another relay''s by now', of_lane, of_destination using errcode = 'IB014';
+	end if;
+end $$;
+comment on function ibid.keep_lane(text, int, bigint, text, bigint, bigint) is
+	'fails unless the lane is held under this token (I6); keeps its cursor and its lease, where they are given';

@@ -127,7 +127,7 @@ begin
 	perform pg_advisory_xact_lock(hashtextextended('ibid.make_partitions', 0));
 	for i in 0 .. months loop
 		month := (date_trunc('month', at at time zone 'UTC') + i * interval '1 month') at time zone 'UTC';
-		for part in select unnest(array['answer', 'payload', 'event', 'audit']) loop
+		for part in select unnest(array['answer', 'payload', 'event', 'delivery', 'audit']) loop
 			continue when to_regclass(format('ibid.%s_%s', part, to_char(month at time zone 'UTC', 'YYYYMM')))
 				is not null;
 			if i = 0 then
@@ -139,7 +139,7 @@ begin
 					part || '_' || to_char(month at time zone 'UTC', 'YYYYMM'), part, ibid.first_id(month),
 					ibid.first_id((month at time zone 'UTC' + interval '1 month') at time zone 'UTC'));
 				-- Unlike those for rows, triggers for statements are not inherited.
-				if part in ('event', 'audit') then
+				if part in ('event', 'delivery', 'audit') then
 					execute format('create trigger %I before truncate on ibid.%I
 						for each statement execute function ibid.refuse_edit()', part || '_is_never_emptied',
 						part || '_' || to_char(month at time zone 'UTC', 'YYYYMM'));
@@ -155,7 +155,8 @@ end $$;
 comment on function ibid.make_partitions(int, timestamptz) is 'makes the partitions of this month and the next';
 
 -- Drops one partition that nobody needs, or only counts all of them: audit entries after the audit period,
--- events that were to go, answers and payloads that are all deleted. A month is dropped as a whole or not at all.
+-- events that were to go and none of which is held, evidence of their delivery after them, answers and payloads
+-- that are all deleted. A month is dropped as a whole or not at all.
 create function ibid.drop_partition(now timestamptz, audit_us bigint, events_before timestamptz,
 	only_count boolean)
 returns table (kind text, removed bigint) language plpgsql set lock_timeout = '3s' as $$
@@ -170,7 +171,7 @@ begin
 		from pg_inherits as i
 		join pg_class as c on c.oid = i.inhrelid
 		join pg_class as p on p.oid = i.inhparent
-		where p.relnamespace = 'ibid'::regnamespace and p.relname in ('answer', 'payload', 'event', 'audit')
+		where p.relnamespace = 'ibid'::regnamespace and p.relname in ('answer', 'payload', 'event', 'delivery', 'audit')
 			and c.relname ~ '_[0-9]{6}$'
 		order by c.relname
 	loop
@@ -178,7 +179,13 @@ begin
 		execute case part.root
 			when 'audit' then format('select $1 is null or exists (select from ibid.%I where at > $1)', part.name)
 			when 'event' then
-				format('select $1 is null or exists (select from ibid.%I where created_at > $1)', part.name)
+				format('select $1 is null or exists (select from ibid.%1$I where created_at > $1)
+					or exists (select from ibid.delivery_hold as h join ibid.%1$I as e
+						on e.tenant = h.tenant and e.id = h.event_id)', part.name)
+			when 'delivery' then
+				format('select to_regclass(%2$L) is not null or exists (select from ibid.%1$I as d
+					join ibid.event as e on e.tenant = d.tenant and e.id = d.event_id)', part.name,
+					'ibid.' || replace(part.name, 'delivery', 'event'))
 			else format('select exists (select from ibid.%I)', part.name) end
 			into needed
 			using case part.root when 'audit' then now - audit_us * interval '1 microsecond'

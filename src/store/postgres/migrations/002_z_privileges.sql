@@ -127,7 +127,11 @@ begin
 		grant update (id, state, scheme, contract_version, fingerprint, linked, status, resource_type,
 			resource_id, reason, text, audit_id, attempts, client, actor, created_at, finished_at, expires_at,
 			lease_token, lease_until, correlation_id, causation_id, traceparent, tracestate) on ibid.command to ibid_service;
-		grant update (version) on ibid.aggregate to ibid_service;
+		grant update (version, xid, before) on ibid.aggregate to ibid_service;
+		grant insert, update (seen_at), delete on ibid.relay to ibid_service;
+		grant insert, update (relay, token, lease_until, cursor, moved_at, delivered) on ibid.relay_lane
+			to ibid_service;
+		grant update (state, attempts, failure, reason, why, next_at), delete on ibid.delivery_hold to ibid_service;
 		grant update (payload), delete on ibid.payload to ibid_service;
 		grant update (last_at, count) on ibid.evidence to ibid_service;
 		grant update (first_at, last_at, count, unlisted) on ibid.duplicate to ibid_service;

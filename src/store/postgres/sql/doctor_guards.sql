@@ -2,6 +2,7 @@
 -- What keeps rows from being edited, left unfinished or read by others, and is missing or switched off.
 select format('trigger %s of ibid.%s', wanted.name, wanted.root)
 from (values ('event', 'event_is_never_edited'), ('event', 'event_is_never_emptied'),
+	('delivery', 'delivery_is_never_edited'), ('delivery', 'delivery_is_never_emptied'),
 	('audit', 'audit_is_never_edited'), ('audit', 'audit_is_never_emptied'),
 	('open_command', 'command_is_finished'), ('journal_group', 'journal_group_is_never_edited'),
 	('journal_group', 'journal_group_is_never_emptied'), ('journal_line', 'journal_line_is_never_edited'),

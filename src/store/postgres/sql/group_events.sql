@@ -9,20 +9,27 @@ with each as (
 	as each(tenant, command_id, ordinal, aggregate_type, aggregate_id, type, payload, correlation_id, causation_id, at,
 		trace, topic, partition_key, headers, n)
 ), moved as (
-	insert into ibid.aggregate as head (tenant, type, id, version)
-	select tenant, aggregate_type, aggregate_id, count(*) from each
+	insert into ibid.aggregate as head (tenant, type, id, version, lane, xid)
+	select tenant, aggregate_type, aggregate_id, count(*), ibid.lane_of(tenant, aggregate_type, aggregate_id),
+		case when count(topic) > 0 then pg_current_xact_id() end
+	from each
 	group by tenant, aggregate_type, aggregate_id order by tenant, aggregate_type, aggregate_id
-	on conflict (tenant, type, id) do update set version = head.version + excluded.version
-	returning head.tenant, head.type, head.id, head.version
+	on conflict (tenant, type, id) do update set version = head.version + excluded.version,
+		xid = coalesce(excluded.xid, head.xid),
+		before = case when excluded.xid is null then head.before else head.xid end
+	returning head.tenant, head.type, head.id, head.version, head.lane, head.before
 )
 insert into ibid.event (tenant, id, command_id, ordinal, aggregatetype, aggregateid, type, payload, version, key,
 	correlation_id, causation_id, partition_key, created_at, traceparent, tracestate, topic,
-	headers)
+	headers, lane, follows)
 select each.tenant, overlay(each.command_id::text placing lpad(to_hex(each.ordinal), 4, '0') from 33)::uuid,
 	each.command_id, each.ordinal, each.aggregate_type, each.aggregate_id, each.type, each.payload,
 	moved.version + 1 - row_number() over (partition by each.tenant, each.aggregate_type, each.aggregate_id
 		order by each.n desc),
 	each.command_id || ':' || each.ordinal, each.correlation_id, each.causation_id, each.partition_key, each.at,
-	ibid.traceparent_in(each.trace), ibid.tracestate_in(each.trace), each.topic, each.headers
+	ibid.traceparent_in(each.trace), ibid.tracestate_in(each.trace), each.topic, each.headers, moved.lane,
+	case when each.topic is null then null
+		when count(each.topic) over (partition by each.tenant, each.aggregate_type, each.aggregate_id order by each.n) > 1
+		then pg_current_xact_id() else moved.before end
 from each join moved on moved.tenant = each.tenant and moved.type = each.aggregate_type
 	and moved.id = each.aggregate_id

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* outbox.c -- lanes, what is new in them, and what became of it.
+ *
+ * How a cursor works is told in lane_read.sql. A settlement is one trip and one transaction, which
+ * its end commits: the fence goes first, and where it fails nothing after it runs (I6). */
+#include "store/outbox.h"
+#include "base/str.h"
+#include "store/postgres/postgres.h"
+
+#include <assert.h>
+#include <string.h>
+
+static enum ibid_code no_memory(struct ibid_err *err)
+{
+	return err_set(err, IBID_NOMEM, "out of memory");
+}
+
+/* ---- Leases --------------------------------------------------------------------------------- */
+
+enum { LEASE_MAKE, LEASE_SEEN, LEASE_LANES, LEASE_STEPS };
+
+/* One row at least; without a lane in it where none was leased. */
+static void read_leases(struct arena *arena, const PGresult *result, const char *destination,
+                        struct lane_lease *ret, size_t *ret_count)
+{
+	*ret_count = 0;
+	for (int row = 0; ret && row < PQntuples(result); row++) {
+		if (!pg_cell(result, row, 1))
+			continue;
+		ret[(*ret_count)++] = (struct lane_lease){
+		    .destination = arena_strdup(arena, destination),
+		    .lane = (int)pg_cell_int(result, row, 1),
+		    .token = pg_cell_int(result, row, 2),
+		    .cursor = pg_cell_text(arena, result, row, 3),
+		};
+	}
+}
+
+enum ibid_code pg_lease_lanes(struct store *base, struct arena *arena, const struct lane_wish *wish,
+                              struct lane_lease **ret, size_t *ret_count, size_t *ret_share,
+                              struct ibid_err *err)
+{
+	const char *lanes = pg_int(arena, OUTBOX_LANES), *lease = pg_int(arena, wish->lease_us);
+	const char *make[] = {wish->destination, lanes};
+	const char *seen[] = {wish->destination, wish->relay, lease};
+	const char *take[] = {wish->destination, wish->relay, lease, lanes};
+	struct pg_call calls[LEASE_STEPS] = {
+	    [LEASE_MAKE] = PG_CALL(LANE_MAKE, .values = make),
+	    [LEASE_SEEN] = PG_CALL(RELAY_SEEN, .values = seen),
+	    [LEASE_LANES] = PG_CALL(LANE_LEASE, .values = take),
+	};
+	if (arena->failed)
+		return no_memory(err);
+	enum ibid_code code = pg_pool_query(pg_store_of(base), calls, LEASE_STEPS, err);
+	if (!code) {
+		const PGresult *result = calls[LEASE_LANES].result;
+		size_t count = 0, share = (size_t)pg_cell_int(result, 0, 0);
+		struct lane_lease *leases = arena_array(arena, (size_t)PQntuples(result), sizeof *leases);
+		read_leases(arena, result, wish->destination, leases, &count);
+		if (arena->failed) {
+			code = no_memory(err);
+		} else {
+			*ret = leases;
+			*ret_count = count;
+			*ret_share = share;
+		}
+	}
+	pg_release(calls, LEASE_STEPS);
+	return code;
+}
+
+/* ---- Reading -------------------------------------------------------------------------------- */
+
+/* Behind those of an event. */
+enum batch_column {
+	COLUMN_EARLY = PG_EVENT_COLUMNS,
+	COLUMN_AFTER,
+	COLUMN_CUT,
+	COLUMN_CURSOR,
+	COLUMN_AHEAD,
+	COLUMN_COUNT
+};
+
+static enum ibid_code read_batch(struct arena *arena, const PGresult *result,
+                                 struct lane_batch *ret, struct ibid_err *err)
+{
+	assert(PQntuples(result) && PQnfields(result) == COLUMN_COUNT);
+	if (pg_cell(result, 0, COLUMN_AHEAD))
+		return err_set(err, IBID_SCHEMA,
+		               "events have transaction ids that this server has yet to give (%s): they "
+		               "were restored from another",
+		               pg_cell(result, 0, COLUMN_AHEAD));
+	bool some = pg_cell(result, 0, 0);
+	size_t count = some ? (size_t)PQntuples(result) : 0;
+	struct lane_batch batch = {
+	    .events = arena_array(arena, count, sizeof *batch.events),
+	    .count = count,
+	    .cursor = pg_cell_text(arena, result, 0, COLUMN_CURSOR),
+	    .more = pg_cell_bool(result, 0, COLUMN_CUT),
+	};
+	for (size_t i = 0; batch.events && i < count; i++) {
+		pg_read_event(arena, result, (int)i, &batch.events[i].event);
+		batch.events[i].early = pg_cell_bool(result, (int)i, COLUMN_EARLY);
+		batch.events[i].after = pg_cell_int(result, (int)i, COLUMN_AFTER);
+	}
+	if (arena->failed)
+		return no_memory(err);
+	*ret = batch;
+	return IBID_OK;
+}
+
+enum ibid_code pg_read_lane(struct store *base, struct arena *arena, const struct lane_lease *lease,
+                            const char *cursor, size_t limit, bool doubtful, struct lane_batch *ret,
+                            struct ibid_err *err)
+{
+	int64_t most = limit < 1 ? 1 : limit > INT32_MAX ? INT32_MAX : (int64_t)limit;
+	const char *values[] = {pg_int(arena, lease->lane), lease->destination, cursor,
+	                        pg_int(arena, most), doubtful ? "true" : "false"};
+	struct pg_call call = PG_CALL(LANE_READ, .values = values);
+	enum ibid_code code = arena->failed ? no_memory(err)
+	                                    : pg_pool_query(pg_store_of(base), &call, 1, err);
+	if (!code)
+		code = read_batch(arena, call.result, ret, err);
+	pg_release(&call, 1);
+	return code;
+}
+
+/* ---- Settling ------------------------------------------------------------------------------- */
+
+enum { ARRAY_BYTES_MAX = 256 << 20, ARRAYS_MAX = 12 };
+
+/* Arrays that travel as text: a row is added to all of them at once. */
+struct arrays {
+	struct arena *arena;
+	size_t count;
+	struct str texts[ARRAYS_MAX];
+};
+
+static void arrays_init(struct arrays *arrays, struct arena *arena, size_t count)
+{
+	assert(count <= ARRAYS_MAX);
+	arrays->arena = arena;
+	arrays->count = count;
+	for (size_t i = 0; i < count; i++)
+		arrays->texts[i] = STR_INIT(ARRAY_BYTES_MAX);
+}
+
+static void arrays_add(struct arrays *arrays, const char *const *values)
+{
+	for (size_t i = 0; i < arrays->count; i++)
+		pg_array_add(&arrays->texts[i], values[i]);
+}
+
+/* Into the arena; the arrays are released. */
+static void arrays_write(struct arrays *arrays, const char **ret)
+{
+	for (size_t i = 0; i < arrays->count; i++) {
+		struct str *text = &arrays->texts[i];
+		str_addc(text, '}');
+		arrays->arena->failed |= text->failed;
+		ret[i] = text->failed ? NULL : arena_strndup(arrays->arena, str_text(text), text->size);
+		str_release(text);
+	}
+}
+
+enum { PUT_DELIVERY = 8, PUT_HOLD = 14, END_HOLD = 3 };
+
+/* The values of all statements of a settlement, and the calls in their order. */
+struct settling {
+	struct arena arena;
+	const struct lane_settlement *settlement;
+	const char *lane[6], *deliveries[PUT_DELIVERY], *ended[END_HOLD], *holds[PUT_HOLD];
+	struct pg_call *calls;
+	size_t count;
+};
+
+static void add_call(struct settling *settling, struct pg_call call)
+{
+	settling->calls[settling->count++] = call;
+}
+
+static void add_lane(struct settling *settling)
+{
+	const struct lane_settlement *settlement = settling->settlement;
+	struct arena *arena = &settling->arena;
+	int64_t arrived = settlement->uncounted + (int64_t)settlement->delivery_count;
+	const char *values[] = {
+	    settlement->lease->destination,
+	    pg_int(arena, settlement->lease->lane),
+	    pg_int(arena, settlement->lease->token),
+	    settlement->cursor,
+	    pg_int(arena, arrived),
+	    pg_int(arena, settlement->lease_us),
+	};
+	memcpy(settling->lane, values, sizeof values);
+	add_call(settling, PG_CALL(LANE_PUT, .values = settling->lane));
+}
+
+static void add_deliveries(struct settling *settling)
+{
+	const struct lane_settlement *settlement = settling->settlement;
+	struct arena *arena = &settling->arena;
+	struct arrays arrays;
+	if (!settlement->delivery_count)
+		return;
+	settling->deliveries[0] = settlement->lease->destination;
+	settling->deliveries[1] = pg_int(arena, settlement->lease->token);
+	arrays_init(&arrays, arena, PUT_DELIVERY - 2);
+	for (size_t i = 0; i < settlement->delivery_count; i++) {
+		const struct delivery_row *row = &settlement->deliveries[i];
+		arrays_add(&arrays, (const char *[]){
+		                        row->tenant,
+		                        pg_uuid(arena, &row->event_id),
+		                        pg_time(arena, row->at_us),
+		                        row->place,
+		                        row->partition < 0 ? NULL : pg_int(arena, row->partition),
+		                        row->offset < 0 ? NULL : pg_int(arena, row->offset),
+		                    });
+	}
+	arrays_write(&arrays, settling->deliveries + 2);
+	add_call(settling, PG_CALL(DELIVERY_PUT, .values = settling->deliveries));
+}
+
+static void end_holds(struct settling *settling)
+{
+	const struct lane_settlement *settlement = settling->settlement;
+	struct arrays arrays;
+	size_t ended = 0;
+	settling->ended[0] = settlement->lease->destination;
+	arrays_init(&arrays, &settling->arena, END_HOLD - 1);
+	for (size_t i = 0; i < settlement->delivery_count; i++) {
+		const struct delivery_row *row = &settlement->deliveries[i];
+		if (!row->was_held)
+			continue;
+		ended++;
+		arrays_add(&arrays,
+		           (const char *[]){row->tenant, pg_uuid(&settling->arena, &row->event_id)});
+	}
+	arrays_write(&arrays, settling->ended + 1);
+	if (ended)
+		add_call(settling, PG_CALL(HOLD_END, .values = settling->ended));
+}
+
+static void add_holds(struct settling *settling)
+{
+	const struct lane_settlement *settlement = settling->settlement;
+	struct arena *arena = &settling->arena;
+	struct arrays arrays;
+	if (!settlement->hold_count)
+		return;
+	settling->holds[0] = settlement->lease->destination;
+	settling->holds[1] = pg_int(arena, settlement->lease->lane);
+	arrays_init(&arrays, arena, PUT_HOLD - 2);
+	for (size_t i = 0; i < settlement->hold_count; i++) {
+		const struct hold_row *row = &settlement->holds[i];
+		arrays_add(&arrays, (const char *[]){
+		                        row->tenant,
+		                        pg_uuid(arena, &row->event_id),
+		                        row->aggregate_type,
+		                        row->aggregate_id,
+		                        pg_int(arena, row->version),
+		                        hold_state_name(row->state),
+		                        pg_int(arena, row->attempts),
+		                        row->reason ? failure_class_name(row->failure) : NULL,
+		                        row->reason,
+		                        row->why,
+		                        pg_time_or_null(arena, row->next_us),
+		                        pg_time(arena, row->since_us),
+		                    });
+	}
+	arrays_write(&arrays, settling->holds + 2);
+	add_call(settling, PG_CALL(HOLD_PUT, .values = settling->holds));
+}
+
+static void add_exceptions(struct settling *settling)
+{
+	const struct lane_settlement *settlement = settling->settlement;
+	for (size_t i = 0; i < settlement->exception_count; i++) {
+		const char **values = arena_array(&settling->arena, PG_EXCEPTION_PARAMS, sizeof *values);
+		if (!values)
+			return;
+		pg_exception_values(&settling->arena, &settlement->exceptions[i], values);
+		add_call(settling, PG_CALL(EXCEPTION_INSERT, .values = values));
+	}
+}
+
+enum ibid_code pg_settle_lane(struct store *base, const struct lane_settlement *settlement,
+                              struct ibid_err *err)
+{
+	struct settling settling = {.settlement = settlement};
+	enum { STATEMENTS = 4 }; /* beside one for each exception */
+	settling.calls = arena_array(&settling.arena, STATEMENTS + settlement->exception_count,
+	                             sizeof *settling.calls);
+	if (!settling.calls)
+		return no_memory(err);
+	add_lane(&settling);
+	add_deliveries(&settling);
+	end_holds(&settling);
+	add_holds(&settling);
+	add_exceptions(&settling);
+	enum ibid_code code = settling.arena.failed ? no_memory(err)
+	                                            : pg_pool_query(pg_store_of(base), settling.calls,
+	                                                            settling.count, err);
+	pg_release(settling.calls, settling.count);
+	arena_release(&settling.arena);
+	return code;
+}
+
+/* ---- Lists ---------------------------------------------------------------------------------- */
+
+enum held_column {
+	HELD_EARLY = PG_EVENT_COLUMNS,
+	HELD_AFTER,
+	HELD_STATE,
+	HELD_ATTEMPTS,
+	HELD_FAILURE,
+	HELD_REASON,
+	HELD_WHY,
+	HELD_NEXT,
+	HELD_SINCE
+};
+
+static void read_held(struct arena *arena, const PGresult *result, int row, void *ret)
+{
+	struct held_event *held = ret;
+	const char *failure = pg_cell(result, row, HELD_FAILURE);
+	*held = (struct held_event){.early = pg_cell_bool(result, row, HELD_EARLY)};
+	pg_read_event(arena, result, row, &held->event);
+	held->after = held->early ? pg_cell_int(result, row, HELD_AFTER) : 0;
+	held->hold = (struct hold_row){
+	    .tenant = held->event.tenant,
+	    .event_id = held->event.id,
+	    .aggregate_type = held->event.aggregate_type,
+	    .aggregate_id = held->event.aggregate_id,
+	    .version = held->event.version,
+	    .attempts = (int)pg_cell_int(result, row, HELD_ATTEMPTS),
+	    .reason = pg_cell_text(arena, result, row, HELD_REASON),
+	    .why = pg_cell_text(arena, result, row, HELD_WHY),
+	    .next_us = pg_cell_int(result, row, HELD_NEXT),
+	    .since_us = pg_cell_int(result, row, HELD_SINCE),
+	};
+	bool known = hold_state_read(pg_cell(result, row, HELD_STATE), &held->hold.state) &&
+	             (!failure || failure_class_read(failure, &held->hold.failure));
+	assert(known);
+	(void)known;
+}
+
+enum ibid_code pg_list_held(struct store *store, struct arena *arena,
+                            const struct lane_lease *lease, struct held_event **ret,
+                            size_t *ret_count, struct ibid_err *err)
+{
+	static const struct pg_reader reader = {read_held, sizeof(struct held_event)};
+	const char *values[] = {lease->destination, pg_int(arena, lease->lane)};
+	return pg_list(store, arena, PG_CALL(HOLD_LIST, .values = values), &reader, (void **)ret,
+	               ret_count, err);
+}
+
+static void read_lane_row(struct arena *arena, const PGresult *result, int row, void *ret)
+{
+	*(struct lane_row *)ret = (struct lane_row){
+	    .destination = pg_cell_text(arena, result, row, 0),
+	    .lane = (int)pg_cell_int(result, row, 1),
+	    .relay = pg_cell_text(arena, result, row, 2),
+	    .token = pg_cell_int(result, row, 3),
+	    .lease_until_us = pg_cell_int(result, row, 4),
+	    .moved_us = pg_cell_int(result, row, 5),
+	    .delivered = pg_cell_int(result, row, 6),
+	};
+}
+
+enum ibid_code pg_list_lanes(struct store *store, struct arena *arena, struct lane_row **ret,
+                             size_t *ret_count, struct ibid_err *err)
+{
+	static const struct pg_reader reader = {read_lane_row, sizeof(struct lane_row)};
+	return pg_list(store, arena, PG_CALL(LANE_LIST), &reader, (void **)ret, ret_count, err);
+}
+
+static void read_delivery(struct arena *arena, const PGresult *result, int row, void *ret)
+{
+	*(struct delivery_row *)ret = (struct delivery_row){
+	    .tenant = pg_cell_text(arena, result, row, 0),
+	    .event_id = pg_cell_uuid(result, row, 1),
+	    .destination = pg_cell_text(arena, result, row, 2),
+	    .token = pg_cell_int(result, row, 3),
+	    .place = pg_cell_text(arena, result, row, 4),
+	    .partition = pg_cell(result, row, 5) ? (int32_t)pg_cell_int(result, row, 5) : -1,
+	    .offset = pg_cell(result, row, 6) ? pg_cell_int(result, row, 6) : -1,
+	    .at_us = pg_cell_int(result, row, 7),
+	};
+}
+
+enum ibid_code pg_list_deliveries(struct store *store, struct arena *arena, const char *tenant,
+                                  const struct uuid *event_id, struct delivery_row **ret,
+                                  size_t *ret_count, struct ibid_err *err)
+{
+	static const struct pg_reader reader = {read_delivery, sizeof(struct delivery_row)};
+	const char *values[] = {tenant, pg_uuid(arena, event_id)};
+	return pg_list(store, arena, PG_CALL(DELIVERY_LIST, .values = values), &reader, (void **)ret,
+	               ret_count, err);
+}
