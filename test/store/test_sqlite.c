@@ -75,6 +75,8 @@ static const char *const sql[SUITE_SQL_COUNT] = {
     [SUITE_DELETE_EVENT] = "delete from ibid_event",
     [SUITE_EDIT_AUDIT] = "update ibid_audit set actor = 'nobody'",
     [SUITE_DELETE_AUDIT] = "delete from ibid_audit",
+    [SUITE_EDIT_DELIVERY] = "update ibid_delivery set place = 'elsewhere'",
+    [SUITE_DELETE_DELIVERY] = "delete from ibid_delivery",
     [SUITE_RESOLVE_EXCEPTIONS] =
         "update ibid_exception set state = 'RESOLVED', resolved_us = 1763200000123456, "
         "resolution = 'confirm-executed', resolved_by = 'ann', note = 'seen on the statement'",
