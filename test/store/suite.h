@@ -65,6 +65,9 @@ enum suite_sql {
 	SUITE_DELETE_EVENT,
 	SUITE_EDIT_AUDIT,
 	SUITE_DELETE_AUDIT,
+	/* The same, with evidence of a delivery. */
+	SUITE_EDIT_DELIVERY,
+	SUITE_DELETE_DELIVERY,
 	/* Run by exec: every open exception is RESOLVED at 1763200000123456 us, by ann, with the
 	 * resolution confirm-executed and the note "seen on the statement". */
 	SUITE_RESOLVE_EXCEPTIONS,

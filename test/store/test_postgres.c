@@ -54,6 +54,8 @@ static const char *const sql[SUITE_SQL_COUNT] = {
     [SUITE_DELETE_EVENT] = "delete from ibid.event",
     [SUITE_EDIT_AUDIT] = "update ibid.audit set fact = ''",
     [SUITE_DELETE_AUDIT] = "delete from ibid.audit",
+    [SUITE_EDIT_DELIVERY] = "update ibid.delivery set place = 'elsewhere'",
+    [SUITE_DELETE_DELIVERY] = "delete from ibid.delivery",
     [SUITE_RESOLVE_EXCEPTIONS] =
         "update ibid.exception set state = 'RESOLVED', "
         "resolved_at = '2025-11-15 09:46:40.123456+00', "

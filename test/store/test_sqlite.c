@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_sqlite.c -- the suite on SQLite, and what only SQLite has to prove: files that can't be
  * opened, disks that fail or fill up, commits of unknown outcome, processes that share a file. */
+#include "store/outbox.h"
 #include "store/sqlite/lite.h"
 #include "store/sqlite/sql.h"
 #include "store/suite.h"
@@ -75,6 +76,8 @@ static const char *const sql[SUITE_SQL_COUNT] = {
     [SUITE_DELETE_EVENT] = "delete from ibid_event",
     [SUITE_EDIT_AUDIT] = "update ibid_audit set actor = 'nobody'",
     [SUITE_DELETE_AUDIT] = "delete from ibid_audit",
+    [SUITE_EDIT_DELIVERY] = "update ibid_delivery set place = 'elsewhere'",
+    [SUITE_DELETE_DELIVERY] = "delete from ibid_delivery",
     [SUITE_RESOLVE_EXCEPTIONS] =
         "update ibid_exception set state = 'RESOLVED', resolved_us = 1763200000123456, "
         "resolution = 'confirm-executed', resolved_by = 'ann', note = 'seen on the statement'",
@@ -945,23 +948,28 @@ static void temporary_objects_are_refused(void **state)
 	arena_release(&arena);
 }
 
+#define EVENT_COLUMNS                                                                              \
+	"aggregatetype, aggregateid, type, tenant, version, key, command_id, ordinal, partition_key, " \
+	"created_us"
+#define AUDIT_COLUMNS                                                                              \
+	"tenant, id, command_id, operation, outcome, contract_version, fingerprint, at_us"
+
 static void evidence_can_not_be_replaced(void **state) /* I3 */
 {
 	static const char *const refused[] = {
-	    "insert or replace into ibid_audit select tenant, id, command_id, operation, 'forged', "
-	    "outcome, contract_version, client, actor, resource_type, resource_id, correlation_id, "
-	    "causation_id, fingerprint, at_us from ibid_audit",
-	    "replace into ibid_event select seq, '00000000-0000-0000-0000-000000000000', "
-	    "aggregatetype, aggregateid, type, '\"forged\"', tenant, version, key, command_id, "
-	    "ordinal, correlation_id, causation_id, topic, partition_key, headers, created_us "
-	    "from ibid_event",
-	    "replace into ibid_event select null, id, aggregatetype, aggregateid, type, "
-	    "'\"forged\"', tenant, version, key, command_id, ordinal, correlation_id, causation_id, "
-	    "topic, partition_key, headers, created_us from ibid_event",
+	    "insert or replace into ibid_audit (fact, " AUDIT_COLUMNS
+	    ") select 'forged', " AUDIT_COLUMNS " from ibid_audit",
+	    "replace into ibid_event (seq, id, payload, " EVENT_COLUMNS ") select seq, "
+	    "'00000000-0000-0000-0000-000000000000', '\"forged\"', " EVENT_COLUMNS " from ibid_event",
+	    "replace into ibid_event (seq, id, payload, " EVENT_COLUMNS ") select null, id, "
+	    "'\"forged\"', " EVENT_COLUMNS " from ibid_event",
 	    /* What NEW.seq is before SQLite has chosen one: it must not be taken. */
-	    "insert into ibid_event select -1, 'ffffffff-0000-0000-0000-000000000000', aggregatetype, "
-	    "aggregateid, type, payload, tenant, version, key, command_id, ordinal, correlation_id, "
-	    "causation_id, topic, partition_key, headers, created_us from ibid_event",
+	    "insert into ibid_event (seq, id, payload, " EVENT_COLUMNS ") select -1, "
+	    "'ffffffff-0000-0000-0000-000000000000', payload, " EVENT_COLUMNS
+	    " from ibid_event limit 1",
+	    "replace into ibid_delivery (tenant, event_id, destination, token, at_us, place) "
+	    "select tenant, event_id, destination, token, at_us, 'forged' from ibid_delivery",
+	    "update ibid_event set lane = lane + 1",
 	};
 	struct arena arena = {0};
 	struct outcome outcome;
@@ -978,10 +986,14 @@ static void evidence_can_not_be_replaced(void **state) /* I3 */
 		         n);
 		assert_int_equal(run_text(store, n, text, &outcome, &arena), IBID_OK);
 	}
+	assert_true(
+	    exec("insert into ibid_delivery (tenant, event_id, destination, token, at_us, place) "
+	         "select tenant, id, 'kafka', 1, 1, 'payments' from ibid_event"));
 	for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
 		if (exec(refused[i]))
 			fail_msg("not refused: %s", refused[i]);
 	store_close(store);
+	assert_int_equal(number("select count(*) from ibid_delivery where place = 'payments'"), 2);
 	assert_int_equal(number("select count(*) from ibid_audit where fact = 'paid'"), 1);
 	assert_int_equal(number("select count(*) from ibid_event where payload = '{}'"), 2);
 	assert_int_equal(number("select min(seq) from ibid_event"), 1);
@@ -1280,6 +1292,174 @@ static void unprepared_file_says_that_it_has_no_schema(void **state)
 	arena_release(&arena);
 }
 
+/* ---- Lanes ---------------------------------------------------------------------------------- */
+
+static void emit_for(struct store *store, unsigned n, const char *aggregate_id)
+{
+	struct arena arena = {0};
+	struct outcome outcome;
+	char text[200];
+	snprintf(text, sizeof text,
+	         "select ibid_emit('payment', '%s', 'PaymentCreated', '{}');\nselect 200 as status;",
+	         aggregate_id);
+	assert_int_equal(run_text(store, n, text, &outcome, &arena), IBID_OK);
+	arena_release(&arena);
+}
+
+static void aggregate_keeps_the_lane_of_its_first_event(void **state) /* I5 */
+{
+	enum { AGGREGATES = 64 };
+	char name[16], text[160];
+	unsigned n = 0;
+	(void)state;
+	struct store *store = ready();
+	for (unsigned i = 0; i < AGGREGATES; i++) {
+		snprintf(name, sizeof name, "new-%u", i);
+		snprintf(text, sizeof text,
+		         "insert into ibid_aggregate (tenant, type, id, version) "
+		         "values ('acme', 'payment', 'old-%u', 7)",
+		         i);
+		assert_true(exec(text)); /* as schema 1 has written it */
+		emit_for(store, ++n, name);
+		emit_for(store, ++n, name);
+		snprintf(name, sizeof name, "old-%u", i);
+		emit_for(store, ++n, name);
+	}
+	store_close(store);
+	assert_int_equal(number("select count(*) from ibid_event where aggregateid glob 'old-*'\n"
+	                        "and lane = 0"),
+	                 AGGREGATES);
+	assert_int_equal(number("select count(*) from ibid_event as e join ibid_aggregate as a\n"
+	                        "on a.tenant = e.tenant and a.type = e.aggregatetype\n"
+	                        "and a.id = e.aggregateid and a.lane = e.lane"),
+	                 AGGREGATES * 3);
+	/* Each lane has about a quarter. */
+	assert_int_equal(number("select count(*) from (select lane from ibid_aggregate\n"
+	                        "where id glob 'new-*' group by lane having count(*) > 64 / 8)"),
+	                 OUTBOX_LANES);
+}
+
+/* Events of one aggregate, from the oldest on, and the lane they are in. */
+static struct lane_batch send_events(struct store *store, struct arena *arena, unsigned count,
+                                     struct lane_lease *ret)
+{
+	struct lane_wish wish = {"kafka", "a", INT64_C(3600000000)};
+	struct lane_lease *leases = NULL;
+	struct lane_batch batch = {.count = 0};
+	struct ibid_err err;
+	size_t leased, share;
+	for (unsigned n = 1; n <= count; n++) {
+		struct tx *tx = claim_free(store, "unused", n);
+		struct outcome outcome;
+		struct event_row event = {.tenant = "acme",
+		                          .command_id = make_id(n),
+		                          .ordinal = 1,
+		                          .aggregate_type = "payment",
+		                          .aggregate_id = "p",
+		                          .type = "PaymentCreated",
+		                          .payload = "{}",
+		                          .topic = "payments",
+		                          .at_us = n};
+		assert_int_equal(store->ops->put_event(tx, &event, &err), IBID_OK);
+		assert_int_equal(store->ops->commit(&tx, arena, &outcome, &err), IBID_OK);
+	}
+	assert_int_equal(store->ops->lease_lanes(store, arena, &wish, &leases, &leased, &share, &err),
+	                 IBID_OK);
+	for (size_t i = 0; i < leased && !batch.count; i++) {
+		*ret = leases[i];
+		assert_int_equal(store->ops->read_lane(store, arena, ret, "", 100, false, &batch, &err),
+		                 IBID_OK);
+	}
+	assert_int_equal(batch.count, count);
+	return batch;
+}
+
+static void retention_leaves_what_is_held_and_gives_no_number_again(void **state) /* I8 */
+{
+	struct arena arena = {0};
+	struct lane_lease lease;
+	struct ibid_err err;
+	struct retention_count count = {0};
+	bool more = true;
+	(void)state;
+	struct store *store = ready();
+	struct lane_batch batch = send_events(store, &arena, 5, &lease);
+	struct hold_row hold = {.tenant = "acme",
+	                        .event_id = batch.events[0].event.id,
+	                        .aggregate_type = "payment",
+	                        .aggregate_id = "p",
+	                        .version = 1,
+	                        .state = HOLD_PARKED,
+	                        .since_us = 1};
+	struct delivery_row deliveries[4];
+	for (size_t i = 0; i < 4; i++)
+		deliveries[i] = (struct delivery_row){.tenant = "acme",
+		                                      .event_id = batch.events[i + 1].event.id,
+		                                      .place = "payments",
+		                                      .at_us = 9};
+	struct lane_settlement settlement = {.lease = &lease,
+	                                     .cursor = batch.cursor,
+	                                     .deliveries = deliveries,
+	                                     .delivery_count = 4,
+	                                     .holds = &hold,
+	                                     .hold_count = 1};
+	assert_int_equal(store->ops->settle_lane(store, &settlement, &err), IBID_OK);
+	struct retention retention = {.now_us = 1000, .events_us = 1, .batch = 1};
+	while (more)
+		assert_int_equal(store->ops->retain_history(store, &retention, &count, &more, &err),
+		                 IBID_OK);
+	assert_int_equal(count.events, 3);
+	assert_int_equal(number("select count(*) from ibid_event where seq in (1, 5)"), 2);
+	assert_int_equal(number("select count(*) from ibid_event"), 2);
+	assert_int_equal(number("select count(*) from ibid_delivery"), 1); /* of the newest */
+	emit_for(store, 6, "q");
+	assert_int_equal(number("select max(seq) from ibid_event"), 6);
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void lane_is_read_beside_a_writer_and_nothing_stays_open(void **state)
+{
+	struct arena arena = {0};
+	struct lane_lease lease;
+	struct lane_batch batch;
+	struct ibid_err err;
+	(void)state;
+	struct store *store = ready();
+	send_events(store, &arena, 5, &lease);
+	sqlite3 *db = open_raw(); /* another process */
+	assert_int_equal(sqlite3_exec(db, "begin immediate", NULL, NULL, NULL), SQLITE_OK);
+	for (size_t limit = 1; limit < 5; limit++) /* before its end */
+		assert_int_equal(
+		    store->ops->read_lane(store, &arena, &lease, "", limit, true, &batch, &err), IBID_OK);
+	struct lane_settlement settlement = {.lease = &lease, .cursor = batch.cursor};
+	assert_int_equal(store->ops->settle_lane(store, &settlement, &err), IBID_BUSY);
+	assert_int_equal(sqlite3_exec(db, "rollback", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+	assert_int_equal(store->ops->settle_lane(store, &settlement, &err), IBID_OK);
+	/* No reader holds the WAL where it is. */
+	assert_int_equal(number("pragma wal_checkpoint(truncate)"), 0);
+	store_close(store);
+	arena_release(&arena);
+}
+
+static void cursor_of_another_store_is_refused(void **state)
+{
+	static const char *const wrong[] = {"9:9:", "-1", "0", "7 ", "99999999999999999999", "x"};
+	struct arena arena = {0};
+	struct lane_lease lease;
+	struct ibid_err err;
+	(void)state;
+	struct store *store = ready();
+	struct lane_batch batch = send_events(store, &arena, 1, &lease);
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+		assert_int_equal(
+		    store->ops->read_lane(store, &arena, &lease, wrong[i], 9, false, &batch, &err),
+		    IBID_INVALID);
+	store_close(store);
+	arena_release(&arena);
+}
+
 /* ---- Decorators ----------------------------------------------------------------------------- */
 
 struct heard {
@@ -1462,7 +1642,7 @@ static void raw(const char *text)
 
 static void doctor_misses_every_index_and_trigger_of_the_schema(void **state)
 {
-	char drop[2048] = "", line[160];
+	char drop[4096] = "", line[160];
 	sqlite3_stmt *stmt;
 	unsigned objects = 0;
 	(void)state;
@@ -1555,6 +1735,10 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(temporary_objects_are_refused),
 	    cmocka_unit_test(evidence_can_not_be_replaced),
 	    cmocka_unit_test(lent_handle_can_not_write_the_ledger),
+	    cmocka_unit_test(aggregate_keeps_the_lane_of_its_first_event),
+	    cmocka_unit_test(retention_leaves_what_is_held_and_gives_no_number_again),
+	    cmocka_unit_test(lane_is_read_beside_a_writer_and_nothing_stays_open),
+	    cmocka_unit_test(cursor_of_another_store_is_refused),
 	    cmocka_unit_test(texts_that_are_not_utf8_are_refused),
 	    cmocka_unit_test(emitted_texts_have_limits),
 	    cmocka_unit_test(callback_that_loses_the_transaction_commits_nothing),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event.c -- the outbox: an event is the next version of its aggregate, and never edited (I3, I5).
  */
+#include "store/outbox.h"
 #include "store/sqlite/lite.h"
 
 #include <inttypes.h>
@@ -10,24 +11,50 @@ enum { KEY_DEFAULT_SIZE = UUID_TEXT_SIZE + 12 };
 
 /* ---- Writing -------------------------------------------------------------------------------- */
 
-static enum ibid_code next_version(struct lite_tx *tx, const struct event_row *event, int64_t *ret,
-                                   struct ibid_err *err)
+/* Where an event comes in its aggregate, and which lane both are in. */
+struct place {
+	int64_t version, lane;
+};
+
+/* FNV-1a. The NUL is in, and keeps texts apart. */
+static uint64_t add_text(uint64_t hash, const char *text)
+{
+	do
+		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	while (*text++);
+	return hash;
+}
+
+/* Of an aggregate that is new. The last bits of an FNV hash hang on few of the text's: they are
+ * spread first. */
+static int64_t lane_of(const struct event_row *event)
+{
+	uint64_t hash = add_text(UINT64_C(0xcbf29ce484222325), event->tenant);
+	hash = add_text(add_text(hash, event->aggregate_type), event->aggregate_id);
+	uint32_t spread = (uint32_t)hash * UINT32_C(0x9e3779b1);
+	return (int64_t)((uint64_t)spread * OUTBOX_LANES >> 32);
+}
+
+static enum ibid_code next_place(struct lite_tx *tx, const struct event_row *event,
+                                 struct place *ret, struct ibid_err *err)
 {
 	struct lite_run run;
 	enum ibid_code code = lite_start(tx->conn, LITE_aggregate_next, &run, err);
 	lite_bind_text(&run, event->tenant);
 	lite_bind_text(&run, event->aggregate_type);
 	lite_bind_text(&run, event->aggregate_id);
+	lite_bind_int(&run, lane_of(event));
 	if (lite_row(&run, &code, err)) {
-		*ret = lite_read_int(&run);
+		ret->version = lite_read_int(&run);
+		ret->lane = lite_read_int(&run);
 		code = lite_finish(&run, err);
 	}
 	lite_end(&run);
-	if (code || event->version == 0 || event->version == *ret)
+	if (code || event->version == 0 || event->version == ret->version)
 		return code;
-	char *text = arena_printf(&tx->arena,
-	                          "%s %s is at version %" PRId64 "; the event asks for %" PRId64,
-	                          event->aggregate_type, event->aggregate_id, *ret - 1, event->version);
+	char *text = arena_printf(
+	    &tx->arena, "%s %s is at version %" PRId64 "; the event asks for %" PRId64,
+	    event->aggregate_type, event->aggregate_id, ret->version - 1, event->version);
 	return lite_tx_reject(tx, "VERSION_CONFLICT", 409, text ? text : "", err);
 }
 
@@ -49,7 +76,7 @@ static enum ibid_code take_key(struct lite_tx *tx, const struct event_row *event
 }
 
 static enum ibid_code insert(struct lite_tx *tx, const struct event_row *event,
-                             const struct uuid *id, const char *key, int64_t version,
+                             const struct uuid *id, const char *key, const struct place *place,
                              struct ibid_err *err)
 {
 	struct lite_run run;
@@ -60,7 +87,7 @@ static enum ibid_code insert(struct lite_tx *tx, const struct event_row *event,
 	lite_bind_text(&run, event->type);
 	lite_bind_text(&run, event->payload);
 	lite_bind_text(&run, event->tenant);
-	lite_bind_int(&run, version);
+	lite_bind_int(&run, place->version);
 	lite_bind_text(&run, key);
 	lite_bind_uuid(&run, &event->command_id);
 	lite_bind_int(&run, event->ordinal);
@@ -72,6 +99,7 @@ static enum ibid_code insert(struct lite_tx *tx, const struct event_row *event,
 	lite_bind_text(&run, event->topic);
 	lite_bind_text(&run, event->partition_key ? event->partition_key : event->aggregate_id);
 	lite_bind_text(&run, event->headers ? event->headers : "{}");
+	lite_bind_int(&run, place->lane);
 	if (!code)
 		code = lite_finish(&run, err);
 	lite_end(&run);
@@ -83,14 +111,14 @@ static enum ibid_code append(struct lite_tx *tx, const struct event_row *event,
 {
 	struct uuid id = uuid_nth(event->command_id, (unsigned)event->ordinal);
 	char command[UUID_TEXT_SIZE], key[KEY_DEFAULT_SIZE];
-	int64_t version = 0;
-	enum ibid_code code = next_version(tx, event, &version, err);
+	struct place place = {.version = 0};
+	enum ibid_code code = next_place(tx, event, &place, err);
 	if (!code && event->key)
 		code = take_key(tx, event, &id, err);
 	uuid_write(event->command_id, command);
 	snprintf(key, sizeof key, "%s:%d", command, event->ordinal);
 	if (!code)
-		code = insert(tx, event, &id, event->key ? event->key : key, version, err);
+		code = insert(tx, event, &id, event->key ? event->key : key, &place, err);
 	return code;
 }
 
@@ -111,7 +139,7 @@ enum ibid_code lite_put_event(struct tx *base, const struct event_row *event, st
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-static void read_row(struct lite_run *run, struct arena *arena, void *row)
+void lite_read_event(struct lite_run *run, struct arena *arena, void *row)
 {
 	struct event_row *ret = row;
 	ret->id = lite_read_uuid(run);
@@ -154,7 +182,7 @@ enum ibid_code lite_list_events(struct store *base, struct arena *arena, const c
 		lite_bind_uuid(&run, &last);
 	}
 	lite_bind_int(&run, (int64_t)limit);
-	code = lite_rows_read(&rows, &run, read_row, code, err);
+	code = lite_rows_read(&rows, &run, lite_read_event, code, err);
 	lite_end(&run);
 	lite_reader_give(store, conn);
 	if (!code) {

@@ -2,15 +2,11 @@
 /* exception.c -- human work: one open item per queue and subject. */
 #include "store/sqlite/lite.h"
 
-enum ibid_code lite_put_exception(struct tx *base, const struct exception_row *row,
-                                  struct ibid_err *err)
+enum ibid_code lite_open_exception(struct lite_conn *conn, const struct exception_row *row,
+                                   struct ibid_err *err)
 {
-	struct lite_tx *tx = lite_tx_of(base);
 	struct lite_run run;
-	enum ibid_code code = lite_tx_ready(tx, err);
-	if (code)
-		return code;
-	code = lite_start(tx->conn, LITE_exception_put, &run, err);
+	enum ibid_code code = lite_start(conn, LITE_exception_put, &run, err);
 	lite_bind_text(&run, row->tenant);
 	lite_bind_uuid(&run, &row->id);
 	lite_bind_text(&run, exception_queue_name(row->queue));
@@ -112,7 +108,15 @@ static enum ibid_code end_open(struct lite_tx *tx, const struct exception_end *e
 	if (!code)
 		code = lite_finish(&run, err);
 	lite_end(&run);
-	return lite_tx_failed(tx, code, err);
+	return code;
+}
+
+enum ibid_code lite_put_exception(struct tx *base, const struct exception_row *row,
+                                  struct ibid_err *err)
+{
+	struct lite_tx *tx = lite_tx_of(base);
+	enum ibid_code code = lite_tx_ready(tx, err);
+	return code ? code : lite_tx_failed(tx, lite_open_exception(tx->conn, row, err), err);
 }
 
 enum ibid_code lite_resolve_exception(struct tx *base, const struct exception_end *end,

@@ -213,6 +213,24 @@ enum ibid_code lite_put_event(struct tx *, const struct event_row *, struct ibid
 enum ibid_code lite_list_events(struct store *, struct arena *, const char *tenant,
                                 const struct uuid *command_id, size_t limit, struct event_row **ret,
                                 size_t *ret_count, struct ibid_err *);
+/* The columns of event_list.sql, from the next one on, into a struct event_row. */
+void lite_read_event(struct lite_run *run, struct arena *arena, void *row);
+
+/* outbox.c */
+enum ibid_code lite_lease_lanes(struct store *, struct arena *, const struct lane_wish *,
+                                struct lane_lease **ret, size_t *ret_count, size_t *ret_share,
+                                struct ibid_err *);
+enum ibid_code lite_read_lane(struct store *, struct arena *, const struct lane_lease *,
+                              const char *cursor, size_t limit, bool doubtful,
+                              struct lane_batch *ret, struct ibid_err *);
+enum ibid_code lite_list_held(struct store *, struct arena *, const struct lane_lease *,
+                              struct held_event **ret, size_t *ret_count, struct ibid_err *);
+enum ibid_code lite_settle_lane(struct store *, const struct lane_settlement *, struct ibid_err *);
+enum ibid_code lite_list_lanes(struct store *, struct arena *, struct lane_row **ret,
+                               size_t *ret_count, struct ibid_err *);
+enum ibid_code lite_list_deliveries(struct store *, struct arena *, const char *tenant,
+                                    const struct uuid *event_id, struct delivery_row **ret,
+                                    size_t *ret_count, struct ibid_err *);
 
 /* audit.c */
 enum ibid_code lite_put_audit(struct tx *, const struct audit_row *, struct ibid_err *);
@@ -230,6 +248,9 @@ enum ibid_code lite_list_evidence(struct store *, struct arena *, const char *te
                                   size_t *ret_count, struct ibid_err *);
 
 /* exception.c */
+/* On the given connection. */
+IBID_CHECK enum ibid_code
+lite_open_exception(struct lite_conn *conn, const struct exception_row *row, struct ibid_err *err);
 enum ibid_code lite_put_exception(struct tx *, const struct exception_row *, struct ibid_err *);
 enum ibid_code lite_resolve_exception(struct tx *, const struct exception_end *, struct ibid_err *);
 enum ibid_code lite_assign_exception(struct tx *, const struct exception_assignment *,

@@ -19,6 +19,7 @@
 	X(audit_put) X(begin) X(command_get) X(command_get_by_id) X(command_list) \
 	X(command_list_all) X(command_list_stale) X(command_list_unknown) X(command_put) X(command_replace) \
 	X(commit) X(contract_get) X(contract_put) X(decimal_column) X(doctor_missing) \
+	X(delivery_hold_delete) X(delivery_hold_list) X(delivery_hold_put) X(delivery_list) X(delivery_put) \
 	X(duplicate_get) X(duplicate_put) X(duplicate_seen_list) X(duplicate_seen_put) \
 	X(erase_answer) X(erase_audit_names) X(erase_close) X(erase_command_names) \
 	X(erase_count) X(erase_event) X(erase_evidence) X(erase_evidence_merge) \
@@ -31,10 +32,12 @@
 	X(group_release) X(group_savepoint) X(group_undo) \
 	X(index_describe) X(journal_group_by_source) X(journal_group_count) \
 	X(journal_group_put) X(journal_line_list) X(journal_line_put) X(journal_mode_get) \
-	X(lease_renew) X(ledger_measure) X(machine_history_put) X(machine_move_clear) X(machine_move_get) \
+	X(lane_read) X(lane_read_doubtful) X(lease_renew) X(ledger_measure) X(machine_history_put) X(machine_move_clear) X(machine_move_get) \
 	X(machine_move_put) X(machine_state_get) X(machine_state_put) \
 	X(payload_delete) X(payload_get) X(payload_put) X(query_only_set) \
 	X(quick_check) X(reference_by_external) X(reference_by_resource) X(reference_put) \
+	X(relay_count) X(relay_forget) X(relay_lane_holds) X(relay_lane_list) X(relay_lane_make) \
+	X(relay_lane_settle) X(relay_lane_take) X(relay_put) \
 	X(retain_answer) X(retain_audit) X(retain_command) X(retain_duplicate) \
 	X(retain_event) X(retain_evidence) X(retain_payload) X(retain_seen) X(retain_tenant) X(retain_text) \
 	X(retain_tombstone) X(retain_window) X(retention_close) X(retention_open) \

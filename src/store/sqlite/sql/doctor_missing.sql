@@ -4,6 +4,8 @@ select wanted.type, wanted.name
 from (
   select 'index' as type, 'ibid_command_id' as name
   union all select 'index', 'ibid_event_id'
+  union all select 'index', 'ibid_event_lane'
+  union all select 'index', 'ibid_delivery_hold_lane'
   union all select 'index', 'ibid_exception_open'
   union all select 'index', 'ibid_command_lease'
   union all select 'index', 'ibid_action_subject'
@@ -17,6 +19,11 @@ from (
   union all select 'trigger', 'ibid_event_is_never_edited'
   union all select 'trigger', 'ibid_event_is_never_deleted'
   union all select 'trigger', 'ibid_event_trace_is_never_edited'
+  union all select 'trigger', 'ibid_event_lane_is_never_edited'
+  union all select 'trigger', 'ibid_event_goes_with_its_deliveries'
+  union all select 'trigger', 'ibid_delivery_is_never_replaced'
+  union all select 'trigger', 'ibid_delivery_is_never_edited'
+  union all select 'trigger', 'ibid_delivery_is_never_deleted'
   union all select 'trigger', 'ibid_audit_is_never_replaced'
   union all select 'trigger', 'ibid_audit_is_never_edited'
   union all select 'trigger', 'ibid_audit_is_never_deleted'

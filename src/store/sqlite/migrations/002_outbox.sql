@@ -1,0 +1,88 @@
+-- 002_outbox: how far events got, and toward whom.
+
+-- Lanes: an aggregate keeps the one that it got with its first event. Those from before schema 2 are in lane 0.
+alter table ibid_aggregate add column lane integer not null default 0;
+alter table ibid_event add column lane integer not null default 0;
+-- Ends in seq, as every index does: a lane is read in the order of commits.
+create index ibid_event_lane on ibid_event (lane) where topic is not null;
+-- What the trigger of 002_erasure lets pass, it can't have looked at this.
+create trigger ibid_event_lane_is_never_edited before update of lane on ibid_event
+begin
+  select raise(abort, 'events are never edited (I3)');
+end;
+
+-- Relays that are there: they share the lanes of a destination.
+create table ibid_relay (
+  destination text not null,
+  relay text not null,
+  until_us integer not null, -- if it does not say so again
+  primary key (destination, relay)
+) strict, without rowid;
+
+-- How far each lane of a destination got, and who holds it (I6).
+create table ibid_relay_lane (
+  destination text not null,
+  lane integer not null,
+  relay text, -- null: nobody holds it
+  token integer not null,
+  lease_until_us integer,
+  cursor text not null, -- the last seq that was read; '': at the beginning
+  moved_us integer,
+  delivered integer not null,
+  primary key (destination, lane),
+  check ((relay is null) = (lease_until_us is null))
+) strict, without rowid;
+
+-- Evidence: where and when an event arrived; inserted, never edited (I3).
+create table ibid_delivery (
+  tenant text not null,
+  event_id text not null check (length(event_id) = 36),
+  destination text not null,
+  token integer not null, -- of the lease under which it was sent
+  at_us integer not null,
+  place text not null, -- topic, URL or file
+  partition integer,
+  position integer,
+  primary key (tenant, event_id, destination, token, at_us)
+) strict, without rowid;
+create trigger ibid_delivery_is_never_replaced before insert on ibid_delivery
+when exists (select 1 from ibid_delivery where tenant = new.tenant and event_id = new.event_id
+  and destination = new.destination and token = new.token and at_us = new.at_us)
+begin
+  select raise(rollback, 'deliveries are never replaced (I3)');
+end;
+create trigger ibid_delivery_is_never_edited before update on ibid_delivery
+begin
+  select raise(abort, 'deliveries are never edited (I3)');
+end;
+create trigger ibid_delivery_is_never_deleted before delete on ibid_delivery
+when not exists (select 1 from ibid_retention)
+begin
+  select raise(abort, 'deliveries are never deleted (I3)');
+end;
+-- Retention takes an event with its evidence.
+create trigger ibid_event_goes_with_its_deliveries after delete on ibid_event
+begin
+  delete from ibid_delivery where tenant = old.tenant and event_id = old.id;
+end;
+
+-- Events that could not go to a destination, and those behind them in their aggregates (I5, I8). Few rows.
+create table ibid_delivery_hold (
+  tenant text not null,
+  event_id text not null check (length(event_id) = 36),
+  destination text not null,
+  lane integer not null,
+  aggregatetype text not null,
+  aggregateid text not null,
+  version integer not null,
+  state text not null check (state in ('WAITS', 'FAILED', 'PARKED', 'RELEASED', 'SKIPPED')),
+  attempts integer not null,
+  failure text,
+  reason text,
+  why text,
+  next_us integer,
+  since_us integer not null,
+  primary key (tenant, event_id, destination)
+) strict, without rowid;
+create index ibid_delivery_hold_lane
+  on ibid_delivery_hold (destination, lane, tenant, aggregatetype, aggregateid, version);
