@@ -32,7 +32,7 @@ enum ibid_code lite_open_exception(struct lite_conn *conn, const struct exceptio
 	if (!code)
 		code = lite_finish(&run, err);
 	lite_end(&run);
-	return lite_tx_failed(tx, code, err);
+	return code;
 }
 
 enum ibid_code lite_assign_exception(struct tx *base, const struct exception_assignment *to,

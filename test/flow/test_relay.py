@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The relay as its users meet it: events that were committed arrive, in the order of their aggregates, with evidence,
+whoever is killed on the way; what can't go stops its own aggregate and waits for a person. Needs IBID_TEST_PG."""
+import collections
+import http.server
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+import unittest
+import uuid
+
+import serve_bed
+from serve_bed import BIN, LIMIT_S, Server
+
+EVENT = """\
+event: Noted
+version: 1
+owner: tests
+topic: tests.notes.v1
+aggregate: note
+partition_key: aggregate_id
+required: [/text]
+max_bytes: 65536
+order: aggregate-version
+deliver_to: [%s]
+on_parked: { owner: notes, severity: critical, sla: 2h, skip_needs_approval: true }
+"""
+# The aggregate is the topic, so that it has many versions.
+SCRIPTS = {
+    "sqlite": """\
+insert into note (id, topic, text) values (:command_id, :topic, :text);
+select ibid_emit('note', :topic, 'Noted', json_object('text', :text));
+select 201 as status, 'note' as resource_type, :command_id as resource_id;
+""",
+    "postgres": """\
+insert into note (id, topic, text) values (:command_id, :topic, :text);
+select ibid.emit('note', :topic, 'Noted', jsonb_build_object('text', :text));
+select 201 as status, 'note' as resource_type, :command_id as resource_id;
+"""}
+
+
+def wait_until(done, what, limit=LIMIT_S):
+    end = time.monotonic() + limit
+    while True:
+        said = done()
+        if said:
+            return said
+        assert time.monotonic() < end, what() if callable(what) else what
+        time.sleep(0.02)
+
+
+class Relays:
+    """Contracts whose events go to `out`, and relays as processes of their own."""
+    deliver_to = "out"
+
+    def setUp(self):
+        super().setUp()
+        for store, script in SCRIPTS.items():
+            self.file("note.%s.sql" % store, script)
+        self.file("noted.yaml", EVENT % self.deliver_to)
+        applied = self.ibid("contract", "apply", self.contracts, "--store", self.url)
+        self.assertEqual(applied.returncode, 0, applied.stderr)
+        self.out = os.path.join(self.dir, "out.ndjson")
+
+    def ibid(self, *arguments, **more):
+        return subprocess.run([BIN, *arguments], capture_output=True, text=True, timeout=LIMIT_S, check=False, **more)
+
+    def to_file(self):
+        return ["relay.destinations.out.file.path=" + self.out]
+
+    def relay(self, *settings):
+        log = open(os.path.join(self.dir, "relay-%s" % uuid.uuid4().hex[:8]), "w+", encoding="utf-8")
+        self.addCleanup(log.close)
+        process = subprocess.Popen([BIN, "relay", "--store", self.url, "--contracts", self.contracts, "relay.lease=1s",
+                                    *settings], stdout=subprocess.DEVNULL, stderr=log)
+        process.log = log
+
+        def end():
+            if process.poll() is None:
+                process.kill()
+                process.wait(LIMIT_S)
+        self.addCleanup(end)
+        return process
+
+    def write(self, server, count, topics=5):
+        for n in range(count):
+            answer = server.send("k-%s-%d" % (uuid.uuid4().hex[:8], n), {"topic": "t%d" % (n % topics), "text": "x%d" % n})
+            self.assertEqual(answer.status, 201, answer)
+
+    def lines(self):
+        if not os.path.exists(self.out):
+            return []
+        with open(self.out, encoding="utf-8") as handle:
+            return [json.loads(line) for line in handle if line.endswith("\n")]
+
+    def first_occurrences(self):
+        """By aggregate: the versions in the order in which they came first."""
+        seen, order = set(), collections.defaultdict(list)
+        for event in self.lines():
+            if event["id"] not in seen:
+                seen.add(event["id"])
+                order[event["subject"]].append(int(event["aggregateversion"]))
+        return order
+
+    def await_events(self, count):
+        wait_until(lambda: len({event["id"] for event in self.lines()}) >= count,
+                   lambda: "%d of %d arrived" % (len({event["id"] for event in self.lines()}), count))
+
+    def assert_whole(self, count):
+        self.await_events(count)
+        order = self.first_occurrences()
+        self.assertEqual(sum(map(len, order.values())), count)
+        for aggregate, versions in order.items():
+            self.assertEqual(versions, list(range(1, len(versions) + 1)), aggregate)
+        wait_until(lambda: self.number("select count(distinct event_id) from " + self.ledger("delivery")) == count,
+                   "evidence is missing")
+
+    def test_what_is_committed_arrives_in_order_with_evidence(self):
+        server = Server(self)
+        self.write(server, 30)
+        relay = self.relay(*self.to_file())
+        self.write(server, 30)
+        self.assert_whole(60)
+        self.assertEqual(len(self.lines()), 60)  # nobody was killed: nothing twice
+        event = next(event for event in self.lines() if event["subject"] == "t0")
+        self.assertEqual((event["type"], event["specversion"], event["tenant"], event["eventversion"]),
+                         ("Noted", "1.0", "t", "1"))
+        self.assertEqual(event["data"], {"text": "x0"})
+        relay.send_signal(signal.SIGTERM)
+        self.assertEqual(relay.wait(LIMIT_S), 0)
+        self.write(server, 5)
+        self.relay(*self.to_file())  # goes on where the other ended
+        self.assert_whole(65)
+        self.assertEqual(len(self.lines()), 65)
+
+    def test_a_server_relays_by_itself(self):
+        server = Server(self, *self.to_file())
+        self.write(server, 20)
+        self.assert_whole(20)
+        self.assertEqual(server.stop(), 0)
+
+    def test_relays_that_are_killed_lose_nothing_and_reorder_nothing(self):
+        server = Server(self)
+        writer = threading.Thread(target=self.write, args=(server, 300, 7))
+        relays = [self.relay(*self.to_file()) for _ in range(2)]
+        writer.start()
+        for round_ in range(4):
+            wait_until(lambda goal=(round_ + 1) * 40: len(self.lines()) >= goal or not writer.is_alive(), "nothing arrives")
+            relays[round_ % 2].kill()
+            relays[round_ % 2].wait(LIMIT_S)
+            relays[round_ % 2] = self.relay(*self.to_file())
+        writer.join(LIMIT_S)
+        self.assert_whole(300)
+
+    def test_what_is_wrong_with_the_settings_is_said(self):
+        for settings, said in (([], "there is no destination"),
+                               (["relay.destinations.out.ftp.url=x"], "there is no setting"),
+                               (["relay.destinations.other.file.path=" + self.out],
+                                "event Noted is delivered to out, and the settings have no relay.destinations.out"),
+                               (["relay.destinations.out.attempts=3"], "of which kind is it"),
+                               (["relay.destinations.Out.file.path=x"], "a name is of a-z")):
+            with self.subTest(said):
+                got = self.ibid("relay", "--store", self.url, "--contracts", self.contracts, *settings)
+                self.assertEqual(got.returncode, 1, got.stderr)
+                self.assertIn(said, got.stderr)
+
+
+class Receiver(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        with self.server.lock:
+            status = self.server.decide(self.headers, json.loads(body))
+            if status < 300:
+                self.server.got.append((self.headers["ce-subject"], int(self.headers["ce-aggregateversion"]),
+                                        self.headers["ce-id"]))
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+class Webhooks:
+    """What a receiver refuses."""
+
+    def receiver(self, decide):
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+        server.lock, server.got, server.decide = threading.Lock(), [], decide
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        prefix = "relay.destinations.out."
+        return server, [prefix + "webhook.url=http://127.0.0.1:%d/events" % server.server_port,
+                        prefix + "webhook.allow_private=yes", prefix + "backoff=10ms..50ms",
+                        prefix + "webhook.secret=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"]
+
+    def test_one_that_is_refused_stops_its_aggregate_only_and_waits_for_a_person(self):
+        receiver, settings = self.receiver(lambda headers, body: 422 if body["text"] == "x6" else 200)
+        server = Server(self)
+        self.write(server, 25)  # x6 is version 2 of t1
+        self.relay(*settings)
+        wait_until(lambda: len(receiver.got) >= 21, lambda: str(len(receiver.got)))
+        open_ = wait_until(lambda: [json.loads(line) for line in self.ibid(
+            "exception", "list", "--store", self.url, "--tenant", "t", "--json").stdout.splitlines()], "no exception")
+        self.assertEqual(len(open_), 1, open_)
+        item = open_[0]
+        self.assertEqual((item["subject_type"], item["owner"], item["severity"], item["business_key"]),
+                         ("delivery", "notes", "critical", "note t1 version 2"))
+        self.assertIn("release", item["actions"])
+        came = collections.defaultdict(list)
+        for subject, version, _ in receiver.got:
+            came[subject].append(version)
+        self.assertEqual(came.pop("t1"), [1])
+        for versions in came.values():
+            self.assertEqual(versions, [1, 2, 3, 4, 5])
+        states = "select count(*) from %s where state = '%%s'" % self.ledger("delivery_hold")
+        self.assertEqual([self.number(states % state) for state in ("PARKED", "WAITS")], [1, 3])
+        self.write(server, 5)  # one more of t1 waits behind, the others go
+        wait_until(lambda: len(receiver.got) >= 25, lambda: str(len(receiver.got)))
+        wait_until(lambda: self.number(states % "WAITS") == 4, "it does not wait")
+
+    def test_what_fails_for_a_while_comes_again_under_the_same_id_and_in_order(self):
+        tries = collections.Counter()
+
+        def sometimes(headers, body):
+            tries[headers["webhook-id"]] += 1
+            return 503 if tries[headers["webhook-id"]] <= 2 and body["text"].endswith("3") else 200
+        receiver, settings = self.receiver(sometimes)
+        server = Server(self)
+        self.write(server, 40)
+        self.relay(*settings)
+        wait_until(lambda: len(receiver.got) >= 40, lambda: str(len(receiver.got)))
+        came = collections.defaultdict(list)
+        for subject, version, _ in receiver.got:
+            came[subject].append(version)
+        for subject, versions in came.items():
+            self.assertEqual(versions, list(range(1, 9)), subject)
+        wait_until(lambda: self.number("select count(*) from " + self.ledger("delivery_hold")) == 0, "something is held")
+
+
+class OnSqlite(Relays, Webhooks, serve_bed.Sqlite, unittest.TestCase):
+    pass
+
+
+class OnPostgres(Relays, Webhooks, serve_bed.Postgres, unittest.TestCase):
+    pass
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
