@@ -25,7 +25,7 @@ enum {
 	LOOK_US = 1000000,    /* the hold is looked at so often, while something is in it */
 	IDLE_LEAST_US = 2000, /* pauses between looks at a quiet lane: doubled */
 	IDLE_MOST_US = 50000,
-	TROUBLE_US = 1000000, /* until the store is asked again */
+	TROUBLE_US = 250000,  /* until the store is asked again */
 	REFUSED_US = 5000000, /* until a channel is opened again that the settings do not allow */
 	PARKED_SLA_HOURS = 4, /* where the event has no contract any more */
 };
