@@ -71,6 +71,8 @@ enum ibid_code pg_lease_lanes(struct store *base, struct arena *arena, const str
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
+enum { READ_PLAN, READ_LANE, READ_STEPS };
+
 /* Behind those of an event. */
 enum batch_column {
 	COLUMN_EARLY = PG_EVENT_COLUMNS,
@@ -116,12 +118,15 @@ enum ibid_code pg_read_lane(struct store *base, struct arena *arena, const struc
 	int64_t most = limit < 1 ? 1 : limit > INT32_MAX ? INT32_MAX : (int64_t)limit;
 	const char *values[] = {pg_int(arena, lease->lane), lease->destination, cursor,
 	                        pg_int(arena, most), doubtful ? "true" : "false"};
-	struct pg_call call = PG_CALL(LANE_READ, .values = values);
+	struct pg_call calls[READ_STEPS] = {
+	    [READ_PLAN] = PG_CALL(LANE_PLAN),
+	    [READ_LANE] = PG_CALL(LANE_READ, .values = values),
+	};
 	enum ibid_code code = arena->failed ? no_memory(err)
-	                                    : pg_pool_query(pg_store_of(base), &call, 1, err);
+	                                    : pg_pool_query(pg_store_of(base), calls, READ_STEPS, err);
 	if (!code)
-		code = read_batch(arena, call.result, ret, err);
-	pg_release(&call, 1);
+		code = read_batch(arena, calls[READ_LANE].result, ret, err);
+	pg_release(calls, READ_STEPS);
 	return code;
 }
 

@@ -103,6 +103,7 @@
 	X(LANE_LEASE, lane_lease, 4)                                                                   \
 	X(LANE_LIST, lane_list, 0)                                                                     \
 	X(LANE_MAKE, lane_make, 2)                                                                     \
+	X(LANE_PLAN, lane_plan, 0)                                                                     \
 	X(LANE_PUT, lane_put, 6)                                                                       \
 	X(LANE_READ, lane_read, 5)                                                                     \
 	X(RELAY_SEEN, relay_seen, 3)                                                                   \

@@ -14,13 +14,14 @@ with place as materialized (
 		case when its.system = split_part($3, ';', 1) then split_part($3, ';', 2)::pg_snapshot
 			else pg_snapshot '1:1:' end as seen
 	from (select system_identifier::text as system from pg_control_system()) as its
+), ended as materialized (
+	select x from place, pg_snapshot_xip(place.seen) as x where pg_visible_in_snapshot(x, place.now)
 ), fresh as materialized (
 	select * from (
-		(select e.* from ibid.event as e
-		where e.lane = $1::smallint and e.topic is not null
-			and e.xid = any (array(select x from place, pg_snapshot_xip(place.seen) as x
-				where pg_visible_in_snapshot(x, place.now)))
-		order by e.xid fetch first $4 rows with ties)
+		(select e.* from ended
+		cross join lateral (select e.* from ibid.event as e -- offset 0: one look into the index for each
+			where e.lane = $1::smallint and e.topic is not null and e.xid = ended.x offset 0) as e
+		order by ended.x fetch first $4 rows with ties)
 		union all
 		(select e.* from ibid.event as e
 		where e.lane = $1::smallint and e.topic is not null

@@ -1,0 +1,888 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the outbox is read on PostgreSQL, where neither ids nor versions come in the order of
+ * commits; and how lanes are shared. */
+#include "store/outbox.h"
+#include "store/pg_fixture.h"
+#include "store/postgres/postgres.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { AGGREGATES = 5, LEASE_US = 60000000 };
+
+/* ---- A bed: a store, and aggregates that are all in lane 0 ---------------------------------- */
+
+struct bed {
+	struct store *store;
+	struct arena arena;
+	struct lane_lease lease;
+	char names[AGGREGATES][16];
+};
+
+static PGconn *connect_own(void)
+{
+	return fixture_connect(fixture_own_url());
+}
+
+/* The first cell; NULL is "". */
+static char *ask(PGconn *link, struct arena *arena, const char *sql)
+{
+	PGresult *result = PQexec(link, sql);
+	ExecStatusType status = PQresultStatus(result);
+	if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK)
+		fail_msg("%s: %s", sql, PQerrorMessage(link));
+	char *cell = arena_strdup(arena, PQntuples(result) ? PQgetvalue(result, 0, 0) : "");
+	PQclear(result);
+	return cell;
+}
+
+static size_t lease_as(struct bed *bed, const char *relay, struct lane_lease **ret, size_t *share)
+{
+	struct lane_wish wish = {.destination = "d", .relay = relay, .lease_us = LEASE_US};
+	struct ibid_err err;
+	size_t count = 0;
+	if (bed->store->ops->lease_lanes(bed->store, &bed->arena, &wish, ret, &count, share, &err))
+		fail_msg("lease: %s", err.text);
+	return count;
+}
+
+static void name_aggregates(struct bed *bed)
+{
+	PGconn *link = connect_own();
+	PGresult *result = PQexec(link, "select 'a' || g from generate_series(1, 200) as g "
+	                                "where ibid.lane_of('acme', 'order', 'a' || g) = 0 limit 5");
+	assert_int_equal(PQntuples(result), AGGREGATES);
+	for (int i = 0; i < AGGREGATES; i++)
+		snprintf(bed->names[i], sizeof bed->names[i], "%s", PQgetvalue(result, i, 0));
+	PQclear(result);
+	PQfinish(link);
+}
+
+/* The store is used as the role that it is made for. */
+static struct bed bed_new(void)
+{
+	struct bed bed = {.store = NULL};
+	struct lane_lease *leases = NULL;
+	size_t share = 0;
+	store_close(fixture_fresh());
+	assert_true(fixture_exec("do $$ begin create role test_relay login; exception when "
+	                         "duplicate_object then null; end $$"));
+	assert_true(fixture_exec("grant ibid_service to test_relay"));
+	bed.store = fixture_store(fixture_url("test_relay", fixture_port(), ""), 8, 1500);
+	name_aggregates(&bed);
+	assert_int_equal(lease_as(&bed, "bed", &leases, &share), OUTBOX_LANES);
+	bed.lease = leases[0];
+	assert_int_equal(bed.lease.lane, 0);
+	return bed;
+}
+
+static void bed_free(struct bed *bed)
+{
+	store_close(bed->store);
+	arena_release(&bed->arena);
+}
+
+static struct uuid emit(PGconn *link, const char *aggregate, const char *topic)
+{
+	char sql[512], id[UUID_TEXT_SIZE];
+	struct uuid command = uuid_v7(env_system());
+	uuid_write(command, id);
+	snprintf(sql, sizeof sql,
+	         "select ibid.append_event('acme', '%s', 1, 'order', '%s', 'Told', '{\"n\":1}', null, "
+	         "null, null, null, now(), null, null, %s%s%s, null, null)",
+	         id, aggregate, topic ? "'" : "", topic ? topic : "null", topic ? "'" : "");
+	PGresult *result = PQexec(link, sql);
+	if (PQresultStatus(result) != PGRES_TUPLES_OK)
+		fail_msg("%s", PQerrorMessage(link));
+	PQclear(result);
+	return uuid_nth(command, 1);
+}
+
+static void run(PGconn *link, const char *sql)
+{
+	struct arena arena = {0};
+	(void)ask(link, &arena, sql);
+	arena_release(&arena);
+}
+
+/* Begin, and get the transaction its id. */
+static void begin(PGconn *link)
+{
+	run(link, "begin");
+	run(link, "select pg_current_xact_id()");
+}
+
+static struct lane_batch read_lane(struct bed *bed, const char *cursor, size_t limit, bool doubtful)
+{
+	struct lane_batch batch = {.count = 0};
+	struct ibid_err err;
+	if (bed->store->ops->read_lane(bed->store, &bed->arena, &bed->lease, cursor, limit, doubtful,
+	                               &batch, &err))
+		fail_msg("read: %s", err.text);
+	return batch;
+}
+
+static enum ibid_code settle(struct bed *bed, struct lane_settlement settlement)
+{
+	struct ibid_err err;
+	return bed->store->ops->settle_lane(bed->store, &settlement, &err);
+}
+
+/* ---- Reading -------------------------------------------------------------------------------- */
+
+static void an_event_whose_predecessor_is_behind_the_cut_is_early(void **state)
+{
+	struct bed bed = bed_new();
+	PGconn *first = connect_own(), *second = connect_own();
+	(void)state;
+	begin(first); /* the smaller id, and the later version */
+	emit(second, bed.names[0], "t");
+	emit(first, bed.names[0], "t");
+	run(first, "commit");
+	struct lane_batch whole = read_lane(&bed, "", 9, false);
+	assert_int_equal(whole.count, 2);
+	assert_false(whole.more);
+	assert_int_equal(whole.events[0].event.version, 1);
+	assert_int_equal(whole.events[1].event.version, 2);
+	assert_false(whole.events[0].early || whole.events[1].early);
+	struct lane_batch cut = read_lane(&bed, "", 1, false);
+	assert_int_equal(cut.count, 1);
+	assert_int_equal(cut.events[0].event.version, 2);
+	assert_true(cut.events[0].early && cut.more);
+	assert_int_equal(cut.events[0].after, 1);
+	struct lane_batch rest = read_lane(&bed, cut.cursor, 9, false);
+	assert_int_equal(rest.count, 1);
+	assert_int_equal(rest.events[0].event.version, 1);
+	assert_false(rest.events[0].early || rest.more);
+	assert_int_equal(read_lane(&bed, rest.cursor, 9, false).count, 0);
+	PQfinish(first);
+	PQfinish(second);
+	bed_free(&bed);
+}
+
+static void an_event_that_goes_nowhere_is_nobodys_predecessor(void **state)
+{
+	struct bed bed = bed_new();
+	PGconn *first = connect_own(), *second = connect_own();
+	(void)state;
+	begin(first);
+	emit(second, bed.names[0], "t");
+	emit(second, bed.names[0], NULL);
+	emit(first, bed.names[0], "t");
+	run(first, "commit");
+	struct lane_batch cut = read_lane(&bed, "", 1, false);
+	assert_int_equal(cut.events[0].event.version, 3);
+	assert_true(cut.events[0].early);
+	assert_int_equal(cut.events[0].after, 1);
+	PQfinish(first);
+	PQfinish(second);
+	bed_free(&bed);
+}
+
+static void an_open_transaction_neither_loses_nor_stalls_anything(void **state)
+{
+	struct bed bed = bed_new();
+	PGconn *writer = connect_own(), *other = connect_own(), *undone = connect_own();
+	PGconn *foreign = fixture_connect(getenv("IBID_TEST_PG"));
+	(void)state;
+	begin(foreign);
+	begin(writer);
+	begin(undone);
+	emit(writer, bed.names[0], "t");
+	emit(undone, bed.names[2], "t");
+	emit(other, bed.names[1], "t");
+	struct lane_batch batch = read_lane(&bed, "", 9, false);
+	assert_int_equal(batch.count, 1);
+	assert_string_equal(batch.events[0].event.aggregate_id, bed.names[1]);
+	emit(other, bed.names[1], "t");
+	batch = read_lane(&bed, batch.cursor, 9, false);
+	assert_int_equal(batch.count, 1);
+	assert_int_equal(batch.events[0].event.version, 2);
+	run(undone, "rollback");
+	run(writer, "commit");
+	batch = read_lane(&bed, batch.cursor, 9, false);
+	assert_int_equal(batch.count, 1);
+	assert_string_equal(batch.events[0].event.aggregate_id, bed.names[0]);
+	assert_int_equal(read_lane(&bed, batch.cursor, 9, false).count, 0);
+	PQfinish(foreign);
+	PQfinish(undone);
+	PQfinish(other);
+	PQfinish(writer);
+	bed_free(&bed);
+}
+
+static void transactions_that_end_late_are_cut_like_others(void **state)
+{
+	enum { LATE = 4 };
+	struct bed bed = bed_new();
+	PGconn *late[LATE], *other = connect_own();
+	(void)state;
+	for (int i = 0; i < LATE; i++) {
+		late[i] = connect_own();
+		begin(late[i]);
+		emit(late[i], bed.names[i], "t");
+	}
+	emit(other, bed.names[4], "t");
+	struct lane_batch batch = read_lane(&bed, "", 9, false);
+	assert_int_equal(batch.count, 1);
+	for (int i = 0; i < LATE; i++)
+		run(late[i], "commit");
+	emit(other, bed.names[4], "t");
+	for (int i = 0; i < LATE; i++) {
+		batch = read_lane(&bed, batch.cursor, 1, false);
+		assert_int_equal(batch.count, 1);
+		assert_true(batch.more);
+		assert_string_equal(batch.events[0].event.aggregate_id, bed.names[i]);
+		PQfinish(late[i]);
+	}
+	batch = read_lane(&bed, batch.cursor, 9, false);
+	assert_int_equal(batch.count, 1);
+	assert_int_equal(batch.events[0].event.version, 2);
+	PQfinish(other);
+	bed_free(&bed);
+}
+
+static void a_transaction_is_never_cut(void **state)
+{
+	struct bed bed = bed_new();
+	PGconn *link = connect_own();
+	(void)state;
+	run(link, "begin");
+	for (int i = 0; i < 5; i++)
+		emit(link, bed.names[i % 2], "t");
+	run(link, "commit");
+	emit(link, bed.names[0], "t");
+	struct lane_batch batch = read_lane(&bed, "", 2, false);
+	assert_int_equal(batch.count, 5);
+	assert_true(batch.more);
+	batch = read_lane(&bed, batch.cursor, 2, false);
+	assert_int_equal(batch.count, 1);
+	assert_false(batch.more || batch.events[0].early);
+	PQfinish(link);
+	bed_free(&bed);
+}
+
+/* ---- Whatever the order --------------------------------------------------------------------- */
+
+enum { WRITERS = 6, STEPS = 1000, EVENTS_MAX = 2000, VERSIONS_MAX = 2000 };
+
+/* A relay that sends at once, and knows what it must not send yet. */
+struct receiver {
+	char arrived[AGGREGATES][VERSIONS_MAX]; /* by version */
+	int64_t last[AGGREGATES];
+	struct {
+		bool held;
+		int64_t after;
+	} waits[AGGREGATES][VERSIONS_MAX];
+	size_t count, early;
+};
+
+static int aggregate_of(const struct bed *bed, const char *name)
+{
+	for (int i = 0; i < AGGREGATES; i++)
+		if (strcmp(bed->names[i], name) == 0)
+			return i;
+	fail_msg("%s", name);
+	return 0;
+}
+
+static void arrive(struct receiver *receiver, int of, int64_t version)
+{
+	if (version <= receiver->last[of])
+		fail_msg("version %d behind %d", (int)version, (int)receiver->last[of]);
+	receiver->last[of] = version;
+	receiver->arrived[of][version] = 1;
+	receiver->waits[of][version].held = false;
+}
+
+static int64_t lowest_held(const struct receiver *receiver, int of)
+{
+	for (int64_t version = 1; version < VERSIONS_MAX; version++)
+		if (receiver->waits[of][version].held)
+			return version;
+	return VERSIONS_MAX;
+}
+
+static void receive(struct receiver *receiver, int of, const struct outbox_event *it)
+{
+	int64_t version = it->event.version;
+	assert_true(version < VERSIONS_MAX);
+	if (receiver->arrived[of][version] || receiver->waits[of][version].held)
+		fail_msg("version %d came twice", (int)version);
+	receiver->count++;
+	receiver->early += it->early;
+	receiver->waits[of][version].held = true;
+	receiver->waits[of][version].after = it->early ? it->after : 0;
+	for (int64_t next; (next = lowest_held(receiver, of)) < VERSIONS_MAX;) {
+		int64_t after = receiver->waits[of][next].after;
+		if (after && !receiver->arrived[of][after])
+			break;
+		arrive(receiver, of, next);
+	}
+}
+
+static void receive_batch(struct bed *bed, struct receiver *receiver,
+                          const struct lane_batch *batch)
+{
+	int64_t last[AGGREGATES] = {0};
+	for (size_t i = 0; i < batch->count; i++) {
+		const struct outbox_event *it = &batch->events[i];
+		int of = aggregate_of(bed, it->event.aggregate_id);
+		assert_true(it->event.version > last[of]);
+		last[of] = it->event.version;
+		receive(receiver, of, it);
+	}
+}
+
+struct writers {
+	PGconn *links[WRITERS];
+	bool open[WRITERS], wrote[WRITERS];
+	int owner[AGGREGATES]; /* whose transaction has moved its head; -1: nobody's */
+	unsigned seed;
+};
+
+static unsigned pick(struct writers *writers, unsigned below)
+{
+	writers->seed = writers->seed * 1103515245u + 12345u;
+	return (writers->seed >> 16) % below;
+}
+
+static void end_one(struct writers *writers, int i)
+{
+	run(writers->links[i], pick(writers, 5) ? "commit" : "rollback");
+	writers->open[i] = writers->wrote[i] = false;
+	for (int of = 0; of < AGGREGATES; of++)
+		if (writers->owner[of] == i)
+			writers->owner[of] = -1;
+}
+
+static void step(struct bed *bed, struct writers *writers)
+{
+	int i = (int)pick(writers, WRITERS), of = (int)pick(writers, AGGREGATES);
+	if (!writers->open[i]) {
+		begin(writers->links[i]);
+		writers->open[i] = true;
+	} else if (writers->wrote[i] && pick(writers, 2)) {
+		end_one(writers, i);
+	} else if (writers->owner[of] == -1 || writers->owner[of] == i) {
+		emit(writers->links[i], bed->names[of], pick(writers, 6) ? "t" : NULL);
+		writers->owner[of] = i;
+		writers->wrote[i] = true;
+	}
+}
+
+/* How many came before their predecessors. */
+static size_t check_order(unsigned seed)
+{
+	struct bed bed = bed_new();
+	struct writers writers = {.seed = seed};
+	struct receiver *receiver = calloc(1, sizeof *receiver);
+	const char *cursor = "";
+	for (int i = 0; i < WRITERS; i++)
+		writers.links[i] = connect_own();
+	for (int of = 0; of < AGGREGATES; of++)
+		writers.owner[of] = -1;
+	for (int i = 0; i < STEPS; i++) {
+		step(&bed, &writers);
+		if (pick(&writers, 8))
+			continue;
+		struct lane_batch batch = read_lane(&bed, cursor, 1 + pick(&writers, 3), false);
+		receive_batch(&bed, receiver, &batch);
+		cursor = batch.cursor;
+	}
+	for (int i = 0; i < WRITERS; i++) {
+		if (writers.open[i])
+			end_one(&writers, i);
+		PQfinish(writers.links[i]);
+	}
+	for (bool more = true; more;) {
+		struct lane_batch batch = read_lane(&bed, cursor, 1 + pick(&writers, 3), false);
+		receive_batch(&bed, receiver, &batch);
+		cursor = batch.cursor;
+		more = batch.more;
+	}
+	assert_int_equal(receiver->count,
+	                 fixture_number("select count(*) from ibid.event where topic is not null"));
+	for (int of = 0; of < AGGREGATES; of++)
+		assert_int_equal(lowest_held(receiver, of), VERSIONS_MAX);
+	assert_true(receiver->count > 100);
+	size_t early = receiver->early;
+	free(receiver);
+	bed_free(&bed);
+	return early;
+}
+
+static void each_committed_event_comes_once_and_in_order_whatever_the_interleaving(void **state)
+{
+	size_t early = 0;
+	(void)state;
+	for (unsigned seed = 1; seed <= 4; seed++)
+		early += check_order(seed * 7919);
+	print_message("%zu were early\n", early);
+	assert_true(early >= 20);
+}
+
+/* ---- Cost ----------------------------------------------------------------------------------- */
+
+/* Of transactions that are over, each with evidence. */
+static void deliver_many(PGconn *link, int from, int count)
+{
+	char sql[1024];
+	snprintf(sql, sizeof sql,
+	         "with each as (select g, overlay(ibid.first_id(now())::text placing "
+	         "lpad(to_hex(g), 12, '0') from 25)::uuid as id from generate_series(%d, %d) as g), "
+	         "evidence as (insert into ibid.delivery (tenant, event_id, destination, token, at, "
+	         "place) select 'acme', id, 'd', 1, now(), 'p' from each) "
+	         "insert into ibid.event (id, aggregatetype, aggregateid, type, payload, tenant, "
+	         "version, key, command_id, ordinal, partition_key, created_at, topic, lane, xid) "
+	         "select id, 'order', 'x' || g, 'T', '{}', 'acme', 1, id::text, id, 1, 'p', now(), "
+	         "'t', 0, (3 + g %% 700)::text::xid8 from each",
+	         from, from + count - 1);
+	run(link, sql);
+}
+
+static long buffers_of(struct bed *bed, PGconn *link, const char *cursor)
+{
+	char *sql = arena_printf(&bed->arena,
+	                         "explain (analyze, buffers, timing off) "
+	                         "execute lane_read(0, 'd', '%s', 100, false)",
+	                         cursor);
+	long buffers = -1;
+	PGresult *result = PQexec(link, sql);
+	for (int row = 0; row < PQntuples(result); row++) {
+		const char *line = PQgetvalue(result, row, 0), *hit = strstr(line, "shared hit=");
+		if (strstr(line, "Seq Scan") || strstr(line, "Bitmap"))
+			fail_msg("%s", line);
+		if (hit && buffers < 0) {
+			const char *miss = strstr(line, "read=");
+			buffers = atol(hit + 11) + (miss ? atol(miss + 5) : 0);
+		}
+	}
+	PQclear(result);
+	if (buffers < 0)
+		fail_msg("%s", PQerrorMessage(link));
+	return buffers;
+}
+
+static void what_reading_costs_does_not_grow_with_what_was_delivered(void **state)
+{
+	struct bed bed = bed_new();
+	PGconn *link = connect_own(), *own = connect_own();
+	PGconn *foreign = fixture_connect(getenv("IBID_TEST_PG"));
+	long before = 0;
+	(void)state;
+	run(link, pg_statements[STATEMENT_LANE_PLAN].sql);
+	run(link, "set enable_seqscan = off");
+	run(link, "set enable_bitmapscan = off");
+	run(link, "set plan_cache_mode = force_generic_plan");
+	PQclear(PQprepare(link, "lane_read", pg_statements[STATEMENT_LANE_READ].sql, 0, NULL));
+	begin(own);
+	begin(foreign);
+	emit(own, bed.names[0], "t");
+	for (int round = 0; round < 2; round++) {
+		deliver_many(link, round ? 5001 : 1, round ? 45000 : 5000);
+		struct lane_batch behind = read_lane(&bed, "", 100000, true);
+		assert_int_equal(behind.count, 0);
+		assert_false(behind.more);
+		for (int i = 0; i < 10; i++)
+			emit(link, bed.names[1 + i % 4], "t");
+		assert_int_equal(read_lane(&bed, behind.cursor, 100, false).count, 10);
+		(void)buffers_of(&bed, link, behind.cursor); /* what only the first one sets, it has set */
+		long now = buffers_of(&bed, link, behind.cursor);
+		if (round && now > before + 12) /* an index may have a level more */
+			fail_msg("%ld buffers, and %ld before", now, before);
+		before = now;
+		run(link, "begin");
+		run(link, "insert into ibid.delivery (tenant, event_id, destination, token, at, place) "
+		          "select tenant, id, 'd', 1, now(), 'p' from ibid.event where id not in "
+		          "(select event_id from ibid.delivery)");
+		run(link, "commit");
+	}
+	PQfinish(foreign);
+	PQfinish(own);
+	PQfinish(link);
+	bed_free(&bed);
+}
+
+/* ---- Doubt ---------------------------------------------------------------------------------- */
+
+static struct delivery_row delivery_of(struct uuid id)
+{
+	return (struct delivery_row){
+	    .tenant = "acme",
+	    .event_id = id,
+	    .place = "t",
+	    .partition = 3,
+	    .offset = 17,
+	    .at_us = env_wall_us(env_system()),
+	};
+}
+
+static void what_has_evidence_is_left_out_where_there_is_doubt(void **state)
+{
+	struct bed bed = bed_new();
+	struct ibid_err err;
+	struct lane_batch batch;
+	PGconn *link = connect_own();
+	(void)state;
+	struct delivery_row arrived = delivery_of(emit(link, bed.names[0], "t"));
+	emit(link, bed.names[0], "t");
+	assert_int_equal(settle(&bed, (struct lane_settlement){.lease = &bed.lease,
+	                                                       .deliveries = &arrived,
+	                                                       .delivery_count = 1}),
+	                 IBID_OK);
+	assert_int_equal(read_lane(&bed, "", 9, false).count, 2);
+	batch = read_lane(&bed, "", 9, true);
+	assert_int_equal(batch.count, 1);
+	assert_int_equal(batch.events[0].event.version, 2);
+	/* All that was looked at had evidence. */
+	batch = read_lane(&bed, "", 1, true);
+	assert_int_equal(batch.count, 0);
+	assert_true(batch.more);
+	assert_int_equal(read_lane(&bed, batch.cursor, 9, true).count, 1);
+	/* A cursor of another server says nothing. */
+	batch = read_lane(&bed, "17;900000000:900000000:", 9, false);
+	assert_int_equal(batch.count, 1);
+	assert_int_equal(read_lane(&bed, batch.cursor, 9, false).count, 0);
+	run(link, "insert into ibid.event (id, aggregatetype, aggregateid, type, payload, tenant, "
+	          "version, key, command_id, ordinal, partition_key, created_at, topic, lane, xid) "
+	          "select gen_random_uuid(), 'order', 'x', 'T', '{}', 'acme', 1, 'k', "
+	          "gen_random_uuid(), 1, 'p', now(), 't', 0, '900000000'");
+	assert_int_equal(
+	    bed.store->ops->read_lane(bed.store, &bed.arena, &bed.lease, "", 9, true, &batch, &err),
+	    IBID_SCHEMA);
+	assert_non_null(strstr(err.text, "900000000"));
+	PQfinish(link);
+	bed_free(&bed);
+}
+
+/* ---- Leases --------------------------------------------------------------------------------- */
+
+static void give_up(struct bed *bed, const struct lane_lease *lease)
+{
+	assert_int_equal(settle(bed, (struct lane_settlement){.lease = lease, .lease_us = -1}),
+	                 IBID_OK);
+}
+
+static void relays_share_lanes_and_take_over_those_of_one_that_is_gone(void **state)
+{
+	struct bed bed = bed_new();
+	struct lane_lease *first = NULL, *second = NULL, *third = NULL;
+	size_t share = 0;
+	(void)state;
+	assert_true(fixture_exec("delete from ibid.relay_lane; delete from ibid.relay"));
+	assert_int_equal(lease_as(&bed, "one", &first, &share), 4);
+	assert_int_equal(share, 4);
+	assert_int_equal(lease_as(&bed, "one", &second, &share), 0);
+	assert_int_equal(lease_as(&bed, "two", &second, &share), 0);
+	assert_int_equal(share, 2);
+	give_up(&bed, &first[2]);
+	give_up(&bed, &first[3]);
+	assert_int_equal(lease_as(&bed, "one", &third, &share), 0);
+	assert_int_equal(share, 2);
+	assert_int_equal(lease_as(&bed, "two", &second, &share), 2);
+	assert_int_equal(second[0].lane, 2);
+	assert_int_equal(second[0].token, 2);
+	/* Its lease is over, and nobody took the lane. */
+	assert_true(fixture_exec("update ibid.relay_lane set lease_until = clock_timestamp() where "
+	                         "relay = 'one'; update ibid.relay set seen_at = seen_at - interval "
+	                         "'2 minutes' where relay = 'one'"));
+	assert_int_equal(
+	    settle(&bed,
+	           (struct lane_settlement){.lease = &first[0], .cursor = "c", .lease_us = LEASE_US}),
+	    IBID_OK);
+	assert_int_equal(lease_as(&bed, "two", &third, &share), 1);
+	assert_int_equal(share, 4);
+	assert_int_equal(third[0].lane, 1);
+	assert_int_equal(third[0].token, 2);
+	/* Who was not seen for long is forgotten. */
+	assert_true(fixture_exec("update ibid.relay set seen_at = seen_at - interval '1 hour' where "
+	                         "relay = 'one'"));
+	assert_int_equal(lease_as(&bed, "two", &third, &share), 0);
+	assert_int_equal(fixture_number("select count(*) from ibid.relay"), 1);
+	bed_free(&bed);
+}
+
+static void a_lane_that_is_settled_right_now_is_not_taken(void **state)
+{
+	struct bed bed = bed_new();
+	struct lane_lease *leases = NULL;
+	size_t share = 0;
+	PGconn *settles = connect_own();
+	(void)state;
+	assert_true(fixture_exec("update ibid.relay_lane set lease_until = clock_timestamp(); update "
+	                         "ibid.relay set seen_at = seen_at - interval '2 minutes'"));
+	run(settles, "begin");
+	run(settles, "select ibid.keep_lane('d', 0, 1, null, 0, 0)");
+	assert_int_equal(lease_as(&bed, "two", &leases, &share), 3);
+	assert_int_equal(leases[0].lane, 1);
+	run(settles, "commit");
+	assert_int_equal(lease_as(&bed, "two", &leases, &share), 1);
+	PQfinish(settles);
+	bed_free(&bed);
+}
+
+/* ---- Settling ------------------------------------------------------------------------------- */
+
+static struct hold_row hold_of(const struct bed *bed, struct uuid id, int64_t version,
+                               enum hold_state state)
+{
+	struct hold_row row = {
+	    .tenant = "acme",
+	    .event_id = id,
+	    .aggregate_type = "order",
+	    .aggregate_id = bed->names[0],
+	    .version = version,
+	    .state = state,
+	    .since_us = 1000000,
+	};
+	if (state != HOLD_WAITS) {
+		row.attempts = 2;
+		row.failure = FAILURE_CAPACITY;
+		row.reason = "TOO_MANY";
+		row.why = "it said \"429\", and {a,\\b}";
+		row.next_us = 5000000;
+	}
+	return row;
+}
+
+static struct exception_row exception_of(const char *subject)
+{
+	return (struct exception_row){
+	    .tenant = "acme",
+	    .id = uuid_v7(env_system()),
+	    .queue = QUEUE_DEAD_LETTER,
+	    .severity = SEVERITY_HIGH,
+	    .subject_type = "event",
+	    .subject_id = subject,
+	    .reason = "TOO_MANY",
+	    .owner = "integration",
+	    .actions = "",
+	    .opened_us = 1,
+	};
+}
+
+static void a_settlement_keeps_evidence_holds_exceptions_and_the_cursor(void **state)
+{
+	struct bed bed = bed_new();
+	struct ibid_err err;
+	struct held_event *held = NULL;
+	struct delivery_row *deliveries = NULL;
+	struct lane_row *lanes = NULL;
+	struct lane_lease *leases = NULL;
+	size_t count = 0, share;
+	PGconn *link = connect_own();
+	(void)state;
+	struct uuid first = emit(link, bed.names[0], "t"), second = emit(link, bed.names[0], "t");
+	struct hold_row holds[] = {hold_of(&bed, first, 1, HOLD_FAILED),
+	                           hold_of(&bed, second, 2, HOLD_WAITS)};
+	struct exception_row exceptions[] = {exception_of("e1"), exception_of("e1")};
+	assert_int_equal(settle(&bed, (struct lane_settlement){.lease = &bed.lease,
+	                                                       .holds = holds,
+	                                                       .hold_count = 2,
+	                                                       .exceptions = exceptions,
+	                                                       .exception_count = 2}),
+	                 IBID_OK);
+	assert_int_equal(fixture_number("select count(*) from ibid.exception"), 1);
+	assert_int_equal(
+	    bed.store->ops->list_held(bed.store, &bed.arena, &bed.lease, &held, &count, &err), IBID_OK);
+	assert_int_equal(count, 2);
+	assert_string_equal(held[0].event.payload, "{\"n\":1}");
+	assert_int_equal(held[0].hold.state, HOLD_FAILED);
+	assert_int_equal(held[0].hold.failure, FAILURE_CAPACITY);
+	assert_string_equal(held[0].hold.why, holds[0].why);
+	assert_int_equal(held[0].hold.next_us, 5000000);
+	assert_int_equal(held[1].hold.version, 2);
+	assert_null(held[1].hold.reason);
+	assert_false(held[0].early || held[1].early);
+	struct delivery_row arrived = delivery_of(first);
+	arrived.was_held = true;
+	holds[1] = hold_of(&bed, second, 2, HOLD_PARKED);
+	assert_int_equal(settle(&bed, (struct lane_settlement){.lease = &bed.lease,
+	                                                       .cursor = "here",
+	                                                       .uncounted = 4,
+	                                                       .deliveries = &arrived,
+	                                                       .delivery_count = 1,
+	                                                       .holds = holds + 1,
+	                                                       .hold_count = 1}),
+	                 IBID_OK);
+	assert_int_equal(
+	    bed.store->ops->list_held(bed.store, &bed.arena, &bed.lease, &held, &count, &err), IBID_OK);
+	assert_int_equal(count, 1);
+	assert_int_equal(held[0].hold.state, HOLD_PARKED);
+	assert_int_equal(held[0].hold.since_us, 1000000);
+	assert_int_equal(bed.store->ops->list_deliveries(bed.store, &bed.arena, "acme", &first,
+	                                                 &deliveries, &count, &err),
+	                 IBID_OK);
+	assert_int_equal(count, 1);
+	assert_string_equal(deliveries[0].destination, "d");
+	assert_int_equal(deliveries[0].token, 1);
+	assert_int_equal(deliveries[0].partition, 3);
+	assert_int_equal(deliveries[0].offset, 17);
+	assert_int_equal(deliveries[0].at_us, arrived.at_us);
+	assert_int_equal(bed.store->ops->list_lanes(bed.store, &bed.arena, &lanes, &count, &err),
+	                 IBID_OK);
+	assert_int_equal(count, OUTBOX_LANES);
+	assert_int_equal(lanes[0].delivered, 5);
+	assert_string_equal(lanes[0].relay, "bed");
+	assert_true(lanes[0].moved_us > 0 && lanes[1].moved_us == 0);
+	give_up(&bed, &bed.lease);
+	assert_int_equal(lease_as(&bed, "bed", &leases, &share), 1);
+	assert_string_equal(leases[0].cursor, "here");
+	PQfinish(link);
+	bed_free(&bed);
+}
+
+static void an_early_event_in_the_hold_is_known_until_its_predecessor_came(void **state)
+{
+	struct bed bed = bed_new();
+	struct ibid_err err;
+	struct held_event *held = NULL;
+	size_t count = 0;
+	PGconn *link = connect_own();
+	(void)state;
+	struct uuid first = emit(link, bed.names[0], "t"), second = emit(link, bed.names[0], "t");
+	struct hold_row hold = hold_of(&bed, second, 2, HOLD_WAITS);
+	struct delivery_row arrived = delivery_of(first);
+	assert_int_equal(
+	    settle(&bed,
+	           (struct lane_settlement){.lease = &bed.lease, .holds = &hold, .hold_count = 1}),
+	    IBID_OK);
+	assert_int_equal(
+	    bed.store->ops->list_held(bed.store, &bed.arena, &bed.lease, &held, &count, &err), IBID_OK);
+	assert_true(held[0].early);
+	assert_int_equal(held[0].after, 1);
+	assert_int_equal(settle(&bed, (struct lane_settlement){.lease = &bed.lease,
+	                                                       .deliveries = &arrived,
+	                                                       .delivery_count = 1}),
+	                 IBID_OK);
+	assert_int_equal(
+	    bed.store->ops->list_held(bed.store, &bed.arena, &bed.lease, &held, &count, &err), IBID_OK);
+	assert_int_equal(count, 1);
+	assert_false(held[0].early);
+	PQfinish(link);
+	bed_free(&bed);
+}
+
+static void who_lost_the_lane_writes_nothing(void **state)
+{
+	struct bed bed = bed_new();
+	struct lane_lease *leases = NULL;
+	size_t share = 0;
+	PGconn *link = connect_own();
+	(void)state;
+	struct uuid id = emit(link, bed.names[0], "t");
+	struct delivery_row arrived = delivery_of(id);
+	struct hold_row hold = hold_of(&bed, id, 1, HOLD_FAILED);
+	struct exception_row exception = exception_of("e1");
+	struct lane_settlement settlement = {
+	    .lease = &bed.lease,
+	    .deliveries = &arrived,
+	    .delivery_count = 1,
+	    .holds = &hold,
+	    .hold_count = 1,
+	    .exceptions = &exception,
+	    .exception_count = 1,
+	};
+	assert_true(fixture_exec("update ibid.relay_lane set lease_until = clock_timestamp(); update "
+	                         "ibid.relay set seen_at = seen_at - interval '2 minutes'"));
+	assert_int_equal(lease_as(&bed, "two", &leases, &share), 4);
+	assert_int_equal(settle(&bed, settlement), IBID_FENCED);
+	settlement.cursor = "mine";
+	settlement.lease_us = LEASE_US;
+	assert_int_equal(settle(&bed, settlement), IBID_FENCED);
+	settlement.lease_us = -1;
+	assert_int_equal(settle(&bed, settlement), IBID_FENCED);
+	/* Nor does one who gave it up. */
+	give_up(&bed, &leases[0]);
+	settlement.lease = &leases[0];
+	settlement.lease_us = 0;
+	assert_int_equal(settle(&bed, settlement), IBID_FENCED);
+	assert_int_equal(fixture_number("select (select count(*) from ibid.delivery) + (select "
+	                                "count(*) from ibid.delivery_hold) + (select count(*) from "
+	                                "ibid.exception) + (select count(*) from ibid.relay_lane where "
+	                                "cursor <> '' or delivered <> 0)"),
+	                 0);
+	PQfinish(link);
+	bed_free(&bed);
+}
+
+static void thousands_are_settled_at_once_and_said_twice_are_kept_once(void **state)
+{
+	enum { MANY = 5000 };
+	struct bed bed = bed_new();
+	struct delivery_row *rows = calloc(MANY, sizeof *rows);
+	(void)state;
+	for (int i = 0; i < MANY; i++)
+		rows[i] = delivery_of(uuid_v7(env_system()));
+	struct lane_settlement settlement = {
+	    .lease = &bed.lease, .deliveries = rows, .delivery_count = MANY};
+	assert_int_equal(settle(&bed, settlement), IBID_OK);
+	assert_int_equal(settle(&bed, settlement), IBID_OK);
+	assert_int_equal(fixture_number("select count(*) from ibid.delivery"), MANY);
+	free(rows);
+	bed_free(&bed);
+}
+
+/* ---- Retention ------------------------------------------------------------------------------ */
+
+static void evidence_goes_with_its_month_and_a_held_event_keeps_it(void **state)
+{
+	static const char drop[] =
+	    "select count(*) from ibid.drop_partition(now(), null, now(), false)";
+	struct bed bed = bed_new();
+	(void)state;
+	assert_true(fixture_exec(
+	    "create table ibid.event_202001 partition of ibid.event for values from "
+	    "(ibid.first_id('2020-01-01 00:00+00')) to (ibid.first_id('2020-02-01 00:00+00'));"
+	    "create table ibid.delivery_202001 partition of ibid.delivery for values from "
+	    "(ibid.first_id('2020-01-01 00:00+00')) to (ibid.first_id('2020-02-01 00:00+00'));"
+	    "insert into ibid.event (id, aggregatetype, aggregateid, type, payload, tenant, version, "
+	    "key, command_id, ordinal, partition_key, created_at) select "
+	    "ibid.first_id('2020-01-02 00:00+00'), 'order', 'x', 'T', '{}', 'acme', 1, 'k', "
+	    "gen_random_uuid(), 1, 'p', '2020-01-02';"
+	    "insert into ibid.delivery (tenant, event_id, destination, token, at, place) select "
+	    "'acme', ibid.first_id('2020-01-02 00:00+00'), 'd', 1, now(), 'p';"
+	    "insert into ibid.delivery_hold (destination, tenant, event_id, lane, aggregatetype, "
+	    "aggregateid, version, state, attempts, since) select 'e', 'acme', "
+	    "ibid.first_id('2020-01-02 00:00+00'), 0, 'order', 'x', 1, 'PARKED', 1, now()"));
+	assert_int_equal(fixture_number(drop), 0);
+	assert_true(fixture_exec("delete from ibid.delivery_hold"));
+	assert_int_equal(fixture_number(drop), 1);
+	assert_int_equal(fixture_number("select (to_regclass('ibid.event_202001') is null)::int"), 1);
+	assert_int_equal(fixture_number("select count(*) from ibid.delivery"), 1);
+	assert_int_equal(fixture_number(drop), 1);
+	assert_int_equal(fixture_number("select count(*) from ibid.delivery"), 0);
+	assert_int_equal(fixture_number(drop), 0);
+	bed_free(&bed);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(an_event_whose_predecessor_is_behind_the_cut_is_early),
+	    cmocka_unit_test(an_event_that_goes_nowhere_is_nobodys_predecessor),
+	    cmocka_unit_test(an_open_transaction_neither_loses_nor_stalls_anything),
+	    cmocka_unit_test(transactions_that_end_late_are_cut_like_others),
+	    cmocka_unit_test(a_transaction_is_never_cut),
+	    cmocka_unit_test(each_committed_event_comes_once_and_in_order_whatever_the_interleaving),
+	    cmocka_unit_test(what_reading_costs_does_not_grow_with_what_was_delivered),
+	    cmocka_unit_test(what_has_evidence_is_left_out_where_there_is_doubt),
+	    cmocka_unit_test(relays_share_lanes_and_take_over_those_of_one_that_is_gone),
+	    cmocka_unit_test(a_lane_that_is_settled_right_now_is_not_taken),
+	    cmocka_unit_test(a_settlement_keeps_evidence_holds_exceptions_and_the_cursor),
+	    cmocka_unit_test(an_early_event_in_the_hold_is_known_until_its_predecessor_came),
+	    cmocka_unit_test(who_lost_the_lane_writes_nothing),
+	    cmocka_unit_test(thousands_are_settled_at_once_and_said_twice_are_kept_once),
+	    cmocka_unit_test(evidence_goes_with_its_month_and_a_held_event_keeps_it),
+	};
+	fixture_start();
+	int failed = cmocka_run_group_tests_name("postgres outbox", tests, NULL, NULL);
+	fixture_stop();
+	return failed;
+}
