@@ -169,9 +169,11 @@ static enum ibid_code keep(struct relay_lane *lane, int64_t lease_us, struct ibi
 	return IBID_OK;
 }
 
+/* Well before the lease ends. */
 static bool is_due(const struct relay_lane *lane)
 {
-	return steady(lane) - lane->kept_us >= KEEP_US;
+	int64_t third_us = lane->relay->options.lease_us / 3;
+	return steady(lane) - lane->kept_us >= (third_us < KEEP_US ? third_us : KEEP_US);
 }
 
 static enum ibid_code keep_if_due(struct relay_lane *lane, struct ibid_err *err)
@@ -397,8 +399,10 @@ static void arrive(struct relay_lane *lane, struct sending *sending, const struc
 	    .was_held = sending->hold != NULL,
 	};
 	settle(lane, sending);
-	if (sending->hold)
-		note_arrival(lane, sending);
+	if (!sending->hold)
+		return;
+	lane->held_stale = true;
+	note_arrival(lane, sending);
 }
 
 /* What a person is told about an event that stopped. */

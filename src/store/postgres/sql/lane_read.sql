@@ -11,7 +11,7 @@
 -- none.
 with place as materialized (
 	select its.system, pg_current_snapshot() as now, its.system = split_part($3, ';', 1) as known,
-		case when its.system = split_part($3, ';', 1) then split_part($3, ';', 2)::pg_snapshot
+		case when its.system = split_part($3, ';', 1) then nullif(split_part($3, ';', 2), '')::pg_snapshot
 			else pg_snapshot '1:1:' end as seen
 	from (select system_identifier::text as system from pg_control_system()) as its
 ), ended as materialized (
