@@ -2,6 +2,7 @@
 #include "kafka_bed.h"
 
 #include <librdkafka/rdkafka.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,19 @@ void bed_kafka_do(const char *verb)
 	snprintf(line, sizeof line, "'%s' %s '%s'", needed("IBID_TEST_KAFKA_CONTROL"), verb,
 	         needed("IBID_TEST_KAFKA_DIR"));
 	assert_int_equal(0, system(line));
+}
+
+void bed_kafka_signal(int number)
+{
+	char path[256];
+	int pid = 0;
+	snprintf(path, sizeof path, "%s/pid", needed("IBID_TEST_KAFKA_DIR"));
+	FILE *file = fopen(path, "r");
+	assert_non_null(file);
+	assert_int_equal(1, fscanf(file, "%d", &pid));
+	fclose(file);
+	assert_true(pid > 1);
+	assert_int_equal(0, kill(pid, number));
 }
 
 static rd_kafka_t *client(rd_kafka_type_t type, const char *const *settings)

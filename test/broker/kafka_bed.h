@@ -18,6 +18,7 @@ enum { NAME_SIZE = 96 };
 /* HOST:PORT; exits with 77 (skipped) when there is none. `door`: "", "-sasl", "-ssl". */
 const char *bed_kafka(const char *door);
 void bed_kafka_do(const char *verb); /* to this broker: start, stop, kill, pause, resume */
+void bed_kafka_signal(int number);   /* to its process, at once */
 
 /* A new topic under a unique name. `max_bytes` NULL: the broker's. */
 void bed_topic(char ret[NAME_SIZE], const char *name, int partitions, const char *max_bytes);

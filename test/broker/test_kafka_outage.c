@@ -4,6 +4,7 @@
 #include "kafka_bed.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -139,77 +140,127 @@ static void a_broker_that_was_killed_between_two_batches_is_found_again(void **s
 	}
 }
 
+/* ---- While batches are under way ------------------------------------------------------------- */
+
+enum {
+	STAGE = 8, /* batches of one stage: its first ones are quiet, then the broker is hurt */
+	QUIET = 2,
+	PATIENCE = 60,   /* seconds for whatever is waited for */
+	KILOBYTE = 1024, /* of payload: a batch is more than one request to each partition */
+};
+
+/* Sends what it may, as a relay does: what has no good end is sent again, on a channel that is
+ * opened anew. */
 struct publisher {
 	struct broker *broker;
 	struct record *records;
 	const char *topic;
-	size_t batches;
-	atomic_size_t done;
-	size_t troubles;
+	atomic_size_t may, done; /* batches */
+	atomic_size_t troubles;
+	atomic_bool stop, end;
+	int64_t longest_us; /* publish */
+	struct channel *channel;
 };
 
-/* As a relay does: what has no good end is sent again, on a channel that is opened anew. */
+static bool all_acked(const struct record *records)
+{
+	for (size_t i = 0; i < COUNT; i++)
+		if (records[i].end != RECORD_ACKED)
+			return false;
+	return true;
+}
+
+static enum ibid_code publish_next(struct publisher *publisher, struct record *records,
+                                   struct ibid_err *err)
+{
+	const struct broker_ops *ops = publisher->broker->ops;
+	enum ibid_code code = IBID_OK;
+	if (!publisher->channel)
+		code = ops->open_channel(publisher->broker, publisher->topic, &publisher->channel, err);
+	if (code)
+		return code;
+	int64_t began_us = env_steady_us(env_system());
+	code = ops->publish(publisher->channel, records, COUNT, &publisher->stop, err);
+	int64_t took_us = env_steady_us(env_system()) - began_us;
+	publisher->longest_us = took_us > publisher->longest_us ? took_us : publisher->longest_us;
+	return code;
+}
+
 static void *publish_all(void *user)
 {
 	struct publisher *publisher = user;
-	struct broker *broker = publisher->broker;
-	struct channel *channel = NULL;
-	for (size_t batch = 0; batch < publisher->batches;) {
-		struct ibid_err err = {0};
-		atomic_bool stop = false;
-		struct record *records = publisher->records + batch * COUNT;
-		enum ibid_code code = IBID_OK;
-		if (!channel)
-			code = broker->ops->open_channel(broker, publisher->topic, &channel, &err);
-		if (!code)
-			code = broker->ops->publish(channel, records, COUNT, &stop, &err);
-		bool all = !code;
-		for (size_t i = 0; all && i < COUNT; i++)
-			all = records[i].end == RECORD_ACKED;
-		if (all) {
-			batch++;
-			atomic_store(&publisher->done, batch);
+	const struct broker_ops *ops = publisher->broker->ops;
+	while (!atomic_load(&publisher->end)) {
+		size_t batch = atomic_load(&publisher->done);
+		if (batch == atomic_load(&publisher->may)) {
+			usleep(200);
 			continue;
 		}
-		publisher->troubles++;
-		broker->ops->close_channel(channel);
-		channel = NULL;
+		struct ibid_err err = {0};
+		struct record *records = publisher->records + batch * COUNT;
+		enum ibid_code code = publish_next(publisher, records, &err);
+		if (!code && all_acked(records)) {
+			atomic_store(&publisher->done, batch + 1);
+			continue;
+		}
+		print_message("batch %zu: %s: %s\n", batch, ibid_code_name(code), err.text);
+		atomic_fetch_add(&publisher->troubles, 1);
+		ops->close_channel(publisher->channel);
+		publisher->channel = NULL;
 	}
-	broker->ops->close_channel(channel);
+	ops->close_channel(publisher->channel);
 	return NULL;
 }
 
-static void wait_until(struct publisher *publisher, size_t batches)
+static void wait_for(const char *what, const atomic_size_t *counter, size_t number)
 {
-	while (atomic_load(&publisher->done) < batches)
+	int64_t until_us = env_steady_us(env_system()) + PATIENCE * (int64_t)SECOND;
+	while (atomic_load(counter) < number) {
+		if (env_steady_us(env_system()) > until_us)
+			fail_msg("waited %d s for %s: %zu of %zu", (int)PATIENCE, what, atomic_load(counter),
+			         number);
 		usleep(200);
+	}
+}
+
+/* The broker is hurt in the middle of a batch, and back only when somebody has noticed. */
+static void hurt(struct publisher *publisher, int number, const char *cure)
+{
+	size_t before = atomic_load(&publisher->done);
+	atomic_store(&publisher->may, before + STAGE);
+	wait_for("quiet batches", &publisher->done, before + QUIET);
+	size_t troubles = atomic_load(&publisher->troubles);
+	bed_kafka_signal(number);
+	assert_true(atomic_load(&publisher->done) < before + STAGE); /* it was in the middle */
+	wait_for("trouble", &publisher->troubles, troubles + 1);
+	bed_kafka_do(cure);
+	wait_for("batches after the trouble", &publisher->done, before + STAGE);
 }
 
 static void batches_go_on_in_order_over_kills_and_pauses(void **state)
 {
 	(void)state;
-	enum { BATCHES = 60 };
+	enum { BATCHES = 4 * STAGE };
 	for (size_t i = 0; i < 2; i++) {
 		char topic[NAME_SIZE];
 		bed_topic(topic, "through", 2, NULL);
 		struct publisher publisher = {.broker = open_broker(modes[i]),
 		                              .records = bed_records(topic, 0, BATCHES * COUNT, AGGREGATES),
-		                              .topic = topic,
-		                              .batches = BATCHES};
+		                              .topic = topic};
+		for (size_t r = 0; r < BATCHES * COUNT; r++)
+			bed_payload(&publisher.records[r], KILOBYTE);
 		pthread_t thread;
 		pthread_create(&thread, NULL, publish_all, &publisher);
-		for (size_t at = 10; at < BATCHES; at += 20) {
-			wait_until(&publisher, at);
-			bed_kafka_do("kill");
-			bed_kafka_do("start");
-			wait_until(&publisher, at + 10);
-			bed_kafka_do("pause");
-			usleep(2 * SECOND + SECOND / 2); /* past its deadline */
-			bed_kafka_do("resume");
+		for (size_t stage = 0; stage < BATCHES / STAGE; stage += 2) {
+			hurt(&publisher, SIGSTOP, "resume");
+			hurt(&publisher, SIGKILL, "start");
 		}
+		atomic_store(&publisher.end, true);
 		pthread_join(thread, NULL);
-		print_message("%s: %zu batches, %zu troubles\n", modes[i], (size_t)BATCHES,
-		              publisher.troubles);
+		print_message("%s: %zu batches, %zu troubles, the longest took %lld ms\n", modes[i],
+		              (size_t)BATCHES, atomic_load(&publisher.troubles),
+		              (long long)publisher.longest_us / 1000);
+		assert_true(publisher.longest_us < 6 * SECOND);
 		bed_check_log(topic, publisher.records, BATCHES * COUNT);
 		bed_records_free(publisher.records, BATCHES * COUNT);
 		broker_close(publisher.broker);
