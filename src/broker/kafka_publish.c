@@ -152,7 +152,8 @@ static bool land(const struct publish *p)
 			return true;
 		/* A producer that stopped forgets what was handed to it at that very moment. */
 		if (!transactional(p) && rd_kafka_fatal_error(p->channel->producer, NULL, 0))
-			rd_kafka_purge(p->channel->producer, RD_KAFKA_PURGE_F_QUEUE);
+			rd_kafka_purge(p->channel->producer,
+			               RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_NON_BLOCKING);
 		if (kafka_stopped(&p->watch) || kafka_late(&p->watch))
 			return false;
 	}
@@ -460,7 +461,9 @@ static bool sendable(const struct publish *p)
 static void give_up(struct publish *p)
 {
 	struct kafka_watch watch = grace(p);
-	rd_kafka_purge(p->channel->producer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+	/* Waiting for it would be without limit: a connection may be busy with a name to look up. */
+	rd_kafka_purge(p->channel->producer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT |
+	                                         RD_KAFKA_PURGE_F_NON_BLOCKING);
 	while (p->batch->flying && !kafka_late(&watch))
 		rd_kafka_flush(p->channel->producer, KAFKA_SLICE_MS);
 	kafka_batch_ack(p->batch, env_wall_us(p->watch.env));

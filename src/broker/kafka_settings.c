@@ -6,8 +6,10 @@
  * right place is refused, also when somebody writes it under librdkafka's name. */
 #include "base/instant.h"
 #include "broker/kafka.h"
+#include "broker/secret_file.h"
 
 #include <assert.h>
+#include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,12 +28,23 @@ static const struct own {
     {"linger", "1ms", DURATION, 0, 1000},
     {"compression", "none", TEXT, 0, 0},
     {"max_bytes", "1000000", BYTES, 1000, 100000000},
+    {"sasl.password_file", "", TEXT, 0, 0},
 };
-enum { BROKERS, MODE_OF, DELIVERY, TRANSACTION, LINGER, COMPRESSION, MAX_BYTES, OWN_COUNT };
+enum {
+	BROKERS,
+	MODE_OF,
+	DELIVERY,
+	TRANSACTION,
+	LINGER,
+	COMPRESSION,
+	MAX_BYTES,
+	PASSWORD_FILE,
+	OWN_COUNT,
+};
 static_assert(sizeof owns / sizeof *owns == OWN_COUNT, "one name for each setting");
 #define OWN_NAMES                                                                                  \
 	"brokers, mode, delivery_timeout, transaction_timeout, linger, compression, max_bytes, "       \
-	"security.protocol, sasl.*, ssl.*"
+	"sasl.password_file, security.protocol, sasl.*, ssl.*"
 
 /* Always so; a value given for one of them may only repeat it. */
 static const struct fixed {
@@ -114,8 +127,18 @@ static enum ibid_code set_number(const struct broker_options *options, rd_kafka_
 	return set(options, conf, shown, property, text, err);
 }
 
+static bool is_own(const char *name)
+{
+	for (size_t i = 0; i < OWN_COUNT; i++)
+		if (strcmp(owns[i].name, name) == 0)
+			return true;
+	return false;
+}
+
 static bool passes_through(const char *name)
 {
+	if (is_own(name))
+		return false;
 	return strcmp(name, "security.protocol") == 0 || strncmp(name, "sasl.", 5) == 0 ||
 	       strncmp(name, "ssl.", 4) == 0;
 }
@@ -133,9 +156,8 @@ static enum ibid_code check_name(const struct broker_options *options,
                                  const struct broker_setting *setting, struct ibid_err *err)
 {
 	const char *name = setting->name, *value = setting->value ? setting->value : "";
-	for (size_t i = 0; i < OWN_COUNT; i++)
-		if (strcmp(owns[i].name, name) == 0)
-			return IBID_OK;
+	if (is_own(name))
+		return IBID_OK;
 	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
 		if (strcmp(fixed[i].property, name) != 0)
 			continue;
@@ -235,6 +257,33 @@ static enum ibid_code apply_sizes(const struct broker_options *options, rd_kafka
 	return code;
 }
 
+/* The password as librdkafka takes it, out of a file: without the end of its line. */
+static enum ibid_code apply_password(const struct broker_options *options, rd_kafka_conf_t *conf,
+                                     struct ibid_err *err)
+{
+	const char *file = given(options, PASSWORD_FILE), *name = owns[PASSWORD_FILE].name;
+	char text[SECRET_FILE_SIZE];
+	struct ibid_err why = {0};
+	if (!*file)
+		return IBID_OK;
+	for (size_t i = 0; i < options->setting_count; i++)
+		if (strcmp(options->settings[i].name, "sasl.password") == 0)
+			return err_set(
+			    err, IBID_INVALID,
+			    "destination %s: of kafka.sasl.password and kafka.%s only one may be set",
+			    options->name, name);
+	enum ibid_code code = secret_file_read(file, text, &why);
+	if (code)
+		return err_write(err, code, "destination %s: kafka.%s: %s", options->name, name, why.text);
+	text[strcspn(text, "\r\n")] = 0;
+	code = *text
+	           ? set(options, conf, name, "sasl.password", text, err)
+	           : err_set(err, IBID_INVALID, "destination %s: kafka.%s: there is no password in %s",
+	                     options->name, name, file);
+	OPENSSL_cleanse(text, sizeof text);
+	return code;
+}
+
 /* librdkafka checks some settings only when a producer is made. Without brokers it connects to
  * nobody. */
 static enum ibid_code try_producer(const struct broker_options *options,
@@ -284,6 +333,8 @@ static enum ibid_code apply(const struct broker_options *options, struct kafka_s
 		if (passes_through(options->settings[i].name))
 			code = set(options, conf, options->settings[i].name, options->settings[i].name,
 			           options->settings[i].value, err);
+	if (!code)
+		code = apply_password(options, conf, err);
 	return code ? code : try_producer(options, conf, err);
 }
 

@@ -4,18 +4,14 @@
 #include "broker/webhook_secret.h"
 
 #include "base/base64.h"
+#include "broker/secret_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/params.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum {
-	FILE_BYTES_MAX = 4096,
 	SIGNATURE_BYTES = 32,
 	SIGNATURE_TEXT = 44 + 1,
 	TEXT_BYTES_MAX = 88, /* base64 of WEBHOOK_SECRET_BYTES_MAX */
@@ -87,42 +83,14 @@ enum ibid_code webhook_secrets_read(struct webhook_secrets *secrets, const char 
 	return secrets->count ? IBID_OK : err_set(err, IBID_INVALID, "there is no secret in it");
 }
 
-static enum ibid_code check_file(int fd, const char *file, struct ibid_err *err)
-{
-	struct stat stat;
-	if (fstat(fd, &stat) != 0)
-		return err_set(err, IBID_IO, "%s: %s", file, strerror(errno));
-	if (!S_ISREG(stat.st_mode))
-		return err_set(err, IBID_INVALID, "%s is not a file", file);
-	if (stat.st_mode & 077)
-		return err_set(err, IBID_DENIED, "%s is open to others than its owner: chmod 600 it", file);
-	if (stat.st_size >= FILE_BYTES_MAX)
-		return err_set(err, IBID_INVALID, "%s is longer than %d bytes", file, FILE_BYTES_MAX - 1);
-	return IBID_OK;
-}
-
 enum ibid_code webhook_secrets_load(struct webhook_secrets *secrets, const char *file,
                                     struct ibid_err *err)
 {
-	char text[FILE_BYTES_MAX];
-	ssize_t got;
-	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0)
-		return errno == ENOENT
-		           ? err_set(err, IBID_INVALID, "there is no file %s", file)
-		           : err_set(err, IBID_DENIED, "%s can't be opened: %s", file, strerror(errno));
-	enum ibid_code code = check_file(fd, file, err);
-	if (!code) {
-		got = read(fd, text, sizeof text - 1);
-		if (got < 0) {
-			code = err_set(err, IBID_IO, "%s: %s", file, strerror(errno));
-		} else {
-			text[got] = 0;
-			code = webhook_secrets_read(secrets, text, err);
-		}
-		OPENSSL_cleanse(text, sizeof text);
-	}
-	close(fd);
+	char text[SECRET_FILE_SIZE];
+	enum ibid_code code = secret_file_read(file, text, err);
+	if (!code)
+		code = webhook_secrets_read(secrets, text, err);
+	OPENSSL_cleanse(text, sizeof text);
 	return code;
 }
 

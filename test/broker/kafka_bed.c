@@ -2,12 +2,22 @@
 #include "kafka_bed.h"
 
 #include <librdkafka/rdkafka.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { ADMIN_MS = 20000, ALL = 100000 };
+enum { ADMIN_MS = 20000, ALL = 100000, PATIENCE_S = 60 };
+
+void bed_wait(struct bed_wait *wait, const char *what)
+{
+	int64_t now_us = env_steady_us(env_system());
+	if (!wait->until_us)
+		wait->until_us = now_us + PATIENCE_S * INT64_C(1000000);
+	if (now_us > wait->until_us)
+		fail_msg("waited %d s for %s", (int)PATIENCE_S, what);
+}
 
 /* ---- The broker ----------------------------------------------------------------------------- */
 
@@ -44,6 +54,19 @@ void bed_kafka_do(const char *verb)
 	assert_int_equal(0, system(line));
 }
 
+void bed_kafka_signal(int number)
+{
+	char path[256];
+	int pid = 0;
+	snprintf(path, sizeof path, "%s/pid", needed("IBID_TEST_KAFKA_DIR"));
+	FILE *file = fopen(path, "r");
+	assert_non_null(file);
+	assert_int_equal(1, fscanf(file, "%d", &pid));
+	fclose(file);
+	assert_true(pid > 1);
+	assert_int_equal(0, kill(pid, number));
+}
+
 static rd_kafka_t *client(rd_kafka_type_t type, const char *const *settings)
 {
 	char why[256];
@@ -63,8 +86,10 @@ static rd_kafka_t *client(rd_kafka_type_t type, const char *const *settings)
 static void wait_for_topic(rd_kafka_t *rk, const char *name, int partitions)
 {
 	rd_kafka_topic_t *topic = rd_kafka_topic_new(rk, name, NULL);
+	struct bed_wait wait = {0};
 	for (bool there = false; !there;) {
 		const struct rd_kafka_metadata *metadata = NULL;
+		bed_wait(&wait, "a new topic");
 		if (rd_kafka_metadata(rk, 0, topic, &metadata, ADMIN_MS))
 			continue;
 		there = metadata->topic_cnt == 1 && !metadata->topics[0].err &&
@@ -110,7 +135,9 @@ static void wait_for_rule(rd_kafka_t *rk, const char *topic, const char *princip
 	    RD_KAFKA_RESOURCE_TOPIC, topic, RD_KAFKA_RESOURCE_PATTERN_LITERAL, principal, "*",
 	    operation, RD_KAFKA_ACL_PERMISSION_TYPE_ALLOW, NULL, 0);
 	rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
+	struct bed_wait wait = {0};
 	for (size_t count = 0; count == 0;) {
+		bed_wait(&wait, "a new rule");
 		rd_kafka_DescribeAcls(rk, filter, NULL, queue);
 		rd_kafka_event_t *event = rd_kafka_queue_poll(queue, ADMIN_MS);
 		assert_non_null(event);
@@ -206,7 +233,9 @@ struct log_of bed_read(const char *topic, bool committed)
 	assert_int_equal(0, rd_kafka_assign(rk, list));
 	rd_kafka_topic_partition_list_destroy(list);
 	struct log_of log = {.seen = calloc(ALL, sizeof *log.seen)};
+	struct bed_wait wait = {0};
 	while (ends < partitions) {
+		bed_wait(&wait, "the end of a topic");
 		rd_kafka_message_t *message = rd_kafka_consumer_poll(rk, ADMIN_MS);
 		assert_non_null(message);
 		if (!message->err)
@@ -260,13 +289,18 @@ enum ibid_code bed_try_broker(const char *const *settings, struct broker **ret,
 
 struct broker *bed_broker(const char *name, const char *const *more)
 {
+	return bed_broker_in(env_system(), name, more);
+}
+
+struct broker *bed_broker_in(struct env *env, const char *name, const char *const *more)
+{
 	struct broker_setting list[16] = {{"brokers", bed_kafka("")}};
 	size_t count = 1;
 	for (size_t i = 0; more && more[i]; i += 2)
 		list[strcmp(more[i], "brokers") == 0 ? 0 : count++] = (struct broker_setting){more[i],
 		                                                                              more[i + 1]};
 	struct broker_options options = {
-	    .name = name, .settings = list, .setting_count = count, .env = env_system()};
+	    .name = name, .settings = list, .setting_count = count, .env = env};
 	struct broker *broker = NULL;
 	struct ibid_err err = {0};
 	if (broker_kafka_open(&options, &broker, &err))
@@ -355,12 +389,13 @@ static const struct seen *at(const struct log_of *log, int32_t partition, int64_
 	return NULL;
 }
 
+/* Records of bed_records are numbered without gaps. */
 static size_t index_of(const struct record *records, size_t count, const char *id)
 {
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(records[i].id, id) == 0)
-			return i;
-	return SIZE_MAX;
+	size_t index = strtoull(id + 1, NULL, 10) - strtoull(records[0].id + 1, NULL, 10);
+	assert_true(index < count);
+	assert_string_equal(records[index].id, id);
+	return index;
 }
 
 /* First occurrences of each aggregate in the order of the batch; acknowledged only. */
@@ -372,7 +407,6 @@ static void check_order(const struct log_of *log, const struct record *records, 
 		last[i] = -1;
 	for (size_t i = 0; i < log->count; i++) {
 		size_t index = index_of(records, count, log->seen[i].id);
-		assert_true(index < count);
 		assert_int_not_equal(RECORD_NOT_TRIED, records[index].end);
 		if (met[index])
 			continue;

@@ -15,9 +15,16 @@
 
 enum { NAME_SIZE = 96 };
 
+/* Whatever is waited for has a limit: `wait` begins as {0}. Fails the test when it is over. */
+struct bed_wait {
+	int64_t until_us;
+};
+void bed_wait(struct bed_wait *wait, const char *what);
+
 /* HOST:PORT; exits with 77 (skipped) when there is none. `door`: "", "-sasl", "-ssl". */
 const char *bed_kafka(const char *door);
 void bed_kafka_do(const char *verb); /* to this broker: start, stop, kill, pause, resume */
+void bed_kafka_signal(int number);   /* to its process, at once */
 
 /* A new topic under a unique name. `max_bytes` NULL: the broker's. */
 void bed_topic(char ret[NAME_SIZE], const char *name, int partitions, const char *max_bytes);
@@ -46,6 +53,7 @@ bool bed_is_open(const char *topic);
 
 /* A destination; `more` is name, value, ..., NULL. Fails the test when it is refused. */
 struct broker *bed_broker(const char *name, const char *const *more);
+struct broker *bed_broker_in(struct env *env, const char *name, const char *const *more);
 enum ibid_code bed_try_broker(const char *const *settings, struct broker **ret,
                               struct ibid_err *err);
 struct channel *bed_channel(struct broker *broker, const char *name);

@@ -423,8 +423,9 @@ static void stop_in_transaction(pid_t pid, const char *topic)
 	int64_t written = 0;
 	for (int tries = 0; tries < 300; tries++) {
 		int status;
+		struct bed_wait wait = {0};
 		while (bed_written(topic, false) <= written)
-			;
+			bed_wait(&wait, "the zombie to write");
 		kill(pid, SIGSTOP);
 		assert_int_equal(pid, waitpid(pid, &status, WUNTRACED));
 		assert_true(WIFSTOPPED(status));

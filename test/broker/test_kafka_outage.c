@@ -4,10 +4,11 @@
 #include "kafka_bed.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { COUNT = 400, AGGREGATES = 7, SECOND = 1000000 };
+enum { COUNT = 400, AGGREGATES = 7, SECOND = 1000000, WAITING_LOOKS = 6 };
 
 static const char *const modes[] = {"transactional", "idempotent"};
 
@@ -21,11 +22,6 @@ static struct channel *reopen(struct broker *broker, struct channel *channel, co
 {
 	broker->ops->close_channel(channel);
 	return bed_channel(broker, name);
-}
-
-static void back_to_life(void)
-{
-	bed_kafka_do("resume");
 }
 
 /* Nothing or something may have arrived: sent again, all is there and in order. */
@@ -60,7 +56,7 @@ static void a_silent_broker_costs_no_more_than_the_deadline(void **state)
 		began_us = env_steady_us(env_system());
 		broker->ops->close_channel(channel);
 		int64_t closing_us = env_steady_us(env_system()) - began_us;
-		back_to_life();
+		bed_kafka_do("resume");
 		print_message("%s: %s after %lld ms, closed after %lld ms\n", modes[i],
 		              ibid_code_name(code), (long long)took_us / 1000,
 		              (long long)closing_us / 1000);
@@ -72,14 +68,30 @@ static void a_silent_broker_costs_no_more_than_the_deadline(void **state)
 	}
 }
 
+/* Somebody who waits looks at the clock again and again. */
+struct watched {
+	struct env env; /* the machine's, and it counts who looks at the steady clock */
+	atomic_size_t looks;
+};
+static int64_t look(struct env *env)
+{
+	atomic_fetch_add(&((struct watched *)env)->looks, 1);
+	return env_steady_us(env_system());
+}
+
 struct stopper {
+	struct watched *watched;
+	size_t looks; /* by then it waits for the broker */
 	atomic_bool stop;
 	int64_t at_us;
 };
-static void *stop_soon(void *user)
+static void *stop_when_it_waits(void *user)
 {
 	struct stopper *stopper = user;
-	usleep(300000); /* the publisher waits by now; if not, it stops all the sooner */
+	int64_t until_us = env_steady_us(env_system()) + 20 * SECOND; /* then it waits for nobody */
+	while (atomic_load(&stopper->watched->looks) < stopper->looks &&
+	       env_steady_us(env_system()) < until_us)
+		usleep(1000);
 	stopper->at_us = env_steady_us(env_system());
 	atomic_store(&stopper->stop, true);
 	return NULL;
@@ -92,21 +104,23 @@ static void who_stops_does_not_wait_for_a_silent_broker(void **state)
 		char topic[NAME_SIZE];
 		bed_topic(topic, "stopping", 1, NULL);
 		const char *const more[] = {"mode", modes[i], "delivery_timeout", "60s", NULL};
-		struct broker *broker = bed_broker("main", more);
+		struct watched watched = {.env = *env_system()};
+		watched.env.steady_us = look;
+		struct broker *broker = bed_broker_in(&watched.env, "main", more);
 		struct channel *channel = bed_channel(broker, topic);
 		struct record *records = bed_records(topic, 0, 2 * COUNT, AGGREGATES);
 		assert_int_equal(IBID_OK, bed_publish(channel, records, COUNT));
 		bed_kafka_do("pause");
-		struct stopper stopper = {0};
+		struct stopper stopper = {&watched, atomic_load(&watched.looks) + WAITING_LOOKS, false, 0};
 		struct ibid_err err = {0};
 		pthread_t thread;
-		pthread_create(&thread, NULL, stop_soon, &stopper);
+		pthread_create(&thread, NULL, stop_when_it_waits, &stopper);
 		enum ibid_code code = broker->ops->publish(channel, records + COUNT, COUNT, &stopper.stop,
 		                                           &err);
 		pthread_join(thread, NULL);
 		int64_t took_us = env_steady_us(env_system()) - stopper.at_us;
 		broker->ops->close_channel(channel);
-		back_to_life();
+		bed_kafka_do("resume");
 		print_message("%s: %s, %lld ms after the stop\n", modes[i], ibid_code_name(code),
 		              (long long)took_us / 1000);
 		assert_true(code == IBID_OK || code == IBID_UNKNOWN);
@@ -139,77 +153,125 @@ static void a_broker_that_was_killed_between_two_batches_is_found_again(void **s
 	}
 }
 
+/* ---- While batches are under way ------------------------------------------------------------- */
+
+enum {
+	STAGE = 8, /* batches of one stage: its first ones are quiet, then the broker is hurt */
+	QUIET = 2,
+	KILOBYTE = 1024, /* of payload: a batch is more than one request to each partition */
+};
+
+/* Sends what it may, as a relay does: what has no good end is sent again, on a channel that is
+ * opened anew. */
 struct publisher {
 	struct broker *broker;
 	struct record *records;
 	const char *topic;
-	size_t batches;
-	atomic_size_t done;
-	size_t troubles;
+	atomic_size_t may, done; /* batches */
+	atomic_size_t troubles;
+	atomic_bool stop, end;
+	int64_t longest_us; /* publish */
+	struct channel *channel;
 };
 
-/* As a relay does: what has no good end is sent again, on a channel that is opened anew. */
+static bool all_acked(const struct record *records)
+{
+	for (size_t i = 0; i < COUNT; i++)
+		if (records[i].end != RECORD_ACKED)
+			return false;
+	return true;
+}
+
+static enum ibid_code publish_next(struct publisher *publisher, struct record *records,
+                                   struct ibid_err *err)
+{
+	const struct broker_ops *ops = publisher->broker->ops;
+	enum ibid_code code = IBID_OK;
+	if (!publisher->channel)
+		code = ops->open_channel(publisher->broker, publisher->topic, &publisher->channel, err);
+	if (code)
+		return code;
+	int64_t began_us = env_steady_us(env_system());
+	code = ops->publish(publisher->channel, records, COUNT, &publisher->stop, err);
+	int64_t took_us = env_steady_us(env_system()) - began_us;
+	publisher->longest_us = took_us > publisher->longest_us ? took_us : publisher->longest_us;
+	return code;
+}
+
 static void *publish_all(void *user)
 {
 	struct publisher *publisher = user;
-	struct broker *broker = publisher->broker;
-	struct channel *channel = NULL;
-	for (size_t batch = 0; batch < publisher->batches;) {
-		struct ibid_err err = {0};
-		atomic_bool stop = false;
-		struct record *records = publisher->records + batch * COUNT;
-		enum ibid_code code = IBID_OK;
-		if (!channel)
-			code = broker->ops->open_channel(broker, publisher->topic, &channel, &err);
-		if (!code)
-			code = broker->ops->publish(channel, records, COUNT, &stop, &err);
-		bool all = !code;
-		for (size_t i = 0; all && i < COUNT; i++)
-			all = records[i].end == RECORD_ACKED;
-		if (all) {
-			batch++;
-			atomic_store(&publisher->done, batch);
+	const struct broker_ops *ops = publisher->broker->ops;
+	while (!atomic_load(&publisher->end)) {
+		size_t batch = atomic_load(&publisher->done);
+		if (batch == atomic_load(&publisher->may)) {
+			usleep(200);
 			continue;
 		}
-		publisher->troubles++;
-		broker->ops->close_channel(channel);
-		channel = NULL;
+		struct ibid_err err = {0};
+		struct record *records = publisher->records + batch * COUNT;
+		enum ibid_code code = publish_next(publisher, records, &err);
+		if (!code && all_acked(records)) {
+			atomic_store(&publisher->done, batch + 1);
+			continue;
+		}
+		print_message("batch %zu: %s: %s\n", batch, ibid_code_name(code), err.text);
+		atomic_fetch_add(&publisher->troubles, 1);
+		ops->close_channel(publisher->channel);
+		publisher->channel = NULL;
 	}
-	broker->ops->close_channel(channel);
+	ops->close_channel(publisher->channel);
 	return NULL;
 }
 
-static void wait_until(struct publisher *publisher, size_t batches)
+static void wait_for(const char *what, const atomic_size_t *counter, size_t number)
 {
-	while (atomic_load(&publisher->done) < batches)
+	struct bed_wait wait = {0};
+	while (atomic_load(counter) < number) {
+		bed_wait(&wait, what);
 		usleep(200);
+	}
+}
+
+/* The broker is hurt in the middle of a batch, and back only when somebody has noticed. */
+static void hurt(struct publisher *publisher, int number, const char *cure)
+{
+	size_t before = atomic_load(&publisher->done);
+	atomic_store(&publisher->may, before + STAGE);
+	wait_for("quiet batches", &publisher->done, before + QUIET);
+	size_t troubles = atomic_load(&publisher->troubles);
+	bed_kafka_signal(number);
+	assert_true(atomic_load(&publisher->done) < before + STAGE); /* it was in the middle */
+	wait_for("trouble", &publisher->troubles, troubles + 1);
+	bed_kafka_do(cure);
+	wait_for("batches after the trouble", &publisher->done, before + STAGE);
 }
 
 static void batches_go_on_in_order_over_kills_and_pauses(void **state)
 {
 	(void)state;
-	enum { BATCHES = 60 };
+	enum { BATCHES = 2 * STAGE };
 	for (size_t i = 0; i < 2; i++) {
-		char topic[NAME_SIZE];
+		static char topic[NAME_SIZE];
 		bed_topic(topic, "through", 2, NULL);
-		struct publisher publisher = {.broker = open_broker(modes[i]),
-		                              .records = bed_records(topic, 0, BATCHES * COUNT, AGGREGATES),
-		                              .topic = topic,
-		                              .batches = BATCHES};
+		static struct publisher publisher; /* its thread may outlive a test that fails */
+		publisher = (struct publisher){
+		    .broker = open_broker(modes[i]),
+		    .records = bed_records(topic, 0, BATCHES * COUNT, AGGREGATES),
+		    .topic = topic,
+		};
+		for (size_t r = 0; r < BATCHES * COUNT; r++)
+			bed_payload(&publisher.records[r], KILOBYTE);
 		pthread_t thread;
 		pthread_create(&thread, NULL, publish_all, &publisher);
-		for (size_t at = 10; at < BATCHES; at += 20) {
-			wait_until(&publisher, at);
-			bed_kafka_do("kill");
-			bed_kafka_do("start");
-			wait_until(&publisher, at + 10);
-			bed_kafka_do("pause");
-			usleep(2 * SECOND + SECOND / 2); /* past its deadline */
-			bed_kafka_do("resume");
-		}
+		hurt(&publisher, SIGSTOP, "resume");
+		hurt(&publisher, SIGKILL, "start");
+		atomic_store(&publisher.end, true);
 		pthread_join(thread, NULL);
-		print_message("%s: %zu batches, %zu troubles\n", modes[i], (size_t)BATCHES,
-		              publisher.troubles);
+		print_message("%s: %zu batches, %zu troubles, the longest took %lld ms\n", modes[i],
+		              (size_t)BATCHES, atomic_load(&publisher.troubles),
+		              (long long)publisher.longest_us / 1000);
+		assert_true(publisher.longest_us < 6 * SECOND);
 		bed_check_log(topic, publisher.records, BATCHES * COUNT);
 		bed_records_free(publisher.records, BATCHES * COUNT);
 		broker_close(publisher.broker);

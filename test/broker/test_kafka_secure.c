@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { COUNT = 30 };
 
@@ -195,6 +196,67 @@ static void a_wrong_password_is_denied_at_once(void **state)
 	denied(as_user("alice", "not-my-secret", "idempotent"), "uthentication");
 }
 
+static void write_file(const char *path, const char *text, mode_t mode)
+{
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(0, fclose(file));
+	assert_int_equal(0, chmod(path, mode));
+}
+
+static void expect_refused(enum ibid_code code, const char *const *settings, const char *part)
+{
+	struct broker *broker = NULL;
+	struct ibid_err err = {0};
+	assert_int_equal(code, bed_try_broker(settings, &broker, &err));
+	assert_null(broker);
+	if (!strstr(err.text, part))
+		fail_msg("`%s` does not say `%s`", err.text, part);
+	assert_null(strstr(err.text, "alice-secret"));
+}
+
+static void a_password_may_stand_in_a_file_of_its_owner(void **state)
+{
+	(void)state;
+	char path[256];
+	snprintf(path, sizeof path, "%s/password", getenv("IBID_TEST_KAFKA_DIR"));
+	const char *const more[] = {"brokers",
+	                            sasl_door,
+	                            "security.protocol",
+	                            "sasl_plaintext",
+	                            "sasl.username",
+	                            "alice",
+	                            "sasl.mechanisms",
+	                            "PLAIN",
+	                            "delivery_timeout",
+	                            "5s",
+	                            "mode",
+	                            "transactional",
+	                            "sasl.password_file",
+	                            path,
+	                            NULL,
+	                            NULL,
+	                            NULL};
+	expect_refused(IBID_INVALID, more, "kafka.sasl.password_file: there is no file");
+	write_file(path, "alice-secret\n", 0644);
+	expect_refused(IBID_DENIED, more, "chmod 600");
+	write_file(path, "\n", 0600);
+	expect_refused(IBID_INVALID, more, "there is no password in");
+	write_file(path, "alice-secret\n", 0600);
+	struct broker *broker = bed_broker("main", more);
+	struct channel *channel = bed_channel(broker, "g0");
+	broker->ops->close_channel(channel);
+	broker_close(broker);
+	const char *both[sizeof more / sizeof *more];
+	memcpy(both, more, sizeof more);
+	both[14] = "sasl.password";
+	both[15] = "alice-secret";
+	expect_refused(IBID_INVALID, both, "only one may be set");
+	write_file(path, "not-my-secret\n", 0600);
+	denied(bed_broker("main", more), "uthentication");
+}
+
 static void events_travel_over_tls_to_who_can_prove_it(void **state)
 {
 	(void)state;
@@ -223,6 +285,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(also_without_transactions),
 	    cmocka_unit_test(a_refusal_does_not_keep_others_from_going),
 	    cmocka_unit_test(a_wrong_password_is_denied_at_once),
+	    cmocka_unit_test(a_password_may_stand_in_a_file_of_its_owner),
 	    cmocka_unit_test(events_travel_over_tls_to_who_can_prove_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
