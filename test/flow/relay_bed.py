@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Contracts whose events go to the destination `out`, relays as processes of their own, and what arrived."""
+import collections
+import json
+import os
+import subprocess
+import time
+import uuid
+
+from serve_bed import BIN, LIMIT_S
+
+EVENT = """\
+event: Noted
+version: 1
+owner: tests
+topic: tests.notes.v1
+aggregate: note
+partition_key: aggregate_id
+required: [/text]
+max_bytes: 65536
+order: aggregate-version
+deliver_to: [%s]
+on_parked: { owner: notes, severity: critical, sla: 2h, skip_needs_approval: true }
+"""
+# The aggregate is the topic, so that it has many versions.
+SCRIPTS = {
+    "sqlite": """\
+insert into note (id, topic, text) values (:command_id, :topic, :text);
+select ibid_emit('note', :topic, 'Noted', json_object('text', :text));
+select 201 as status, 'note' as resource_type, :command_id as resource_id;
+""",
+    "postgres": """\
+insert into note (id, topic, text) values (:command_id, :topic, :text);
+select ibid.emit('note', :topic, 'Noted', jsonb_build_object('text', :text));
+select 201 as status, 'note' as resource_type, :command_id as resource_id;
+"""}
+
+
+def wait_until(done, what, limit=LIMIT_S):
+    end = time.monotonic() + limit
+    while True:
+        said = done()
+        if said:
+            return said
+        assert time.monotonic() < end, what() if callable(what) else what
+        time.sleep(0.02)
+
+
+class Relays:
+    """Contracts whose events go to `out`, and relays as processes of their own."""
+    deliver_to = "out"
+
+    def setUp(self):
+        super().setUp()
+        for store, script in SCRIPTS.items():
+            self.file("note.%s.sql" % store, script)
+        self.file("noted.yaml", EVENT % self.deliver_to)
+        applied = self.ibid("contract", "apply", self.contracts, "--store", self.url)
+        self.assertEqual(applied.returncode, 0, applied.stderr)
+        self.out = os.path.join(self.dir, "out.ndjson")
+
+    def ibid(self, *arguments, **more):
+        return subprocess.run([BIN, *arguments], capture_output=True, text=True, timeout=LIMIT_S, check=False, **more)
+
+    def to_file(self):
+        return ["relay.destinations.out.file.path=" + self.out]
+
+    def relay(self, *settings):
+        log = open(os.path.join(self.dir, "relay-%s" % uuid.uuid4().hex[:8]), "w+", encoding="utf-8")
+        self.addCleanup(log.close)
+        process = subprocess.Popen([BIN, "relay", "--store", self.url, "--contracts", self.contracts, "relay.lease=1s",
+                                    *settings], stdout=subprocess.DEVNULL, stderr=log)
+        process.log = log
+
+        def end():
+            if process.poll() is None:
+                process.kill()
+                process.wait(LIMIT_S)
+        self.addCleanup(end)
+        return process
+
+    def write(self, server, count, topics=5):
+        for n in range(count):
+            answer = server.send("k-%s-%d" % (uuid.uuid4().hex[:8], n), {"topic": "t%d" % (n % topics), "text": "x%d" % n})
+            self.assertEqual(answer.status, 201, answer)
+
+    def lines(self):
+        if not os.path.exists(self.out):
+            return []
+        with open(self.out, encoding="utf-8") as handle:
+            return [json.loads(line) for line in handle if line.endswith("\n")]
+
+    def first_occurrences(self):
+        """By aggregate: the versions in the order in which they came first."""
+        seen, order = set(), collections.defaultdict(list)
+        for event in self.lines():
+            if event["id"] not in seen:
+                seen.add(event["id"])
+                order[event["subject"]].append(int(event["aggregateversion"]))
+        return order
+
+    def await_events(self, count):
+        wait_until(lambda: len({event["id"] for event in self.lines()}) >= count,
+                   lambda: "%d of %d arrived" % (len({event["id"] for event in self.lines()}), count))
+
+    def assert_whole(self, count):
+        self.await_events(count)
+        order = self.first_occurrences()
+        self.assertEqual(sum(map(len, order.values())), count)
+        for aggregate, versions in order.items():
+            self.assertEqual(versions, list(range(1, len(versions) + 1)), aggregate)
+        wait_until(lambda: self.number("select count(distinct event_id) from " + self.ledger("delivery")) == count,
+                   "evidence is missing")
