@@ -870,7 +870,8 @@ struct store_ops {
 	enum ibid_code (*list_held)(struct store *, struct arena *, const struct lane_lease *,
 	                            struct held_event **ret, size_t *ret_count, struct ibid_err *);
 
-	/* All of it or nothing. IBID_FENCED: the lane is another's by now; nothing was written. */
+	/* All of it or nothing. IBID_FENCED: the lane is another's by now, or given up; nothing was
+	 * written. After IBID_UNKNOWN it may be sent again: evidence is kept and counted once. */
 	enum ibid_code (*settle_lane)(struct store *, const struct lane_settlement *,
 	                              struct ibid_err *);
 

@@ -969,7 +969,9 @@ static void evidence_can_not_be_replaced(void **state) /* I3 */
 	    " from ibid_event limit 1",
 	    "replace into ibid_delivery (tenant, event_id, destination, token, at_us, place) "
 	    "select tenant, event_id, destination, token, at_us, 'forged' from ibid_delivery",
-	    "update ibid_event set lane = lane + 1",
+	    /* Not even with what an erasure may do. */
+	    "begin; insert into ibid_erasing (command_id) select command_id from ibid_event; "
+	    "update ibid_event set payload = '{\"erased\":true}', lane = lane + 1; commit",
 	};
 	struct arena arena = {0};
 	struct outcome outcome;
