@@ -250,7 +250,7 @@ static void transactions_that_end_late_are_cut_like_others(void **state)
 static void a_transaction_is_never_cut(void **state)
 {
 	struct bed bed = bed_new();
-	PGconn *link = connect_own();
+	PGconn *link = fixture_connect(fixture_url("test_relay", fixture_port(), ""));
 	(void)state;
 	run(link, "begin");
 	for (int i = 0; i < 5; i++)
