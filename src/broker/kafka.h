@@ -133,7 +133,7 @@ enum flight_state { FLIGHT_WAITING, FLIGHT_SENT, FLIGHT_DELIVERED, FLIGHT_HELD, 
 struct flight {
 	enum flight_state state;
 	rd_kafka_resp_err_t error; /* of its delivery */
-	bool maybe;                /* that error leaves open whether it was written */
+	bool maybe;                /* it may have been written, in this round or an earlier one */
 	bool suspect;              /* it was refused together with others: it travels alone */
 	struct kafka_topic *topic;
 	size_t before, after; /* of the same aggregate; FLIGHT_NONE: none */

@@ -156,7 +156,8 @@ void kafka_batch_report(struct kafka_batch *batch, size_t index, const rd_kafka_
 	struct flight *flight = &batch->flights[index];
 	batch->flying--;
 	flight->error = message->err;
-	flight->maybe = rd_kafka_message_status(message) != RD_KAFKA_MSG_STATUS_NOT_PERSISTED;
+	if (rd_kafka_message_status(message) != RD_KAFKA_MSG_STATUS_NOT_PERSISTED)
+		flight->maybe = true; /* for good: a later round that fails does not take it back */
 	flight->partition = message->partition;
 	flight->offset = message->offset;
 	if (!message->err)

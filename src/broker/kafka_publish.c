@@ -495,6 +495,24 @@ static enum ibid_code gave_up(struct publish *p, struct ibid_err *err)
 	return unavailable(p, RD_KAFKA_RESP_ERR__TIMED_OUT, err);
 }
 
+/* What an earlier round may have written, and none has after it: nobody knows. */
+static enum ibid_code own_up(struct publish *p, enum ibid_code code, struct ibid_err *err)
+{
+	bool lost = false;
+	for (size_t i = 0; i < p->batch->count; i++) {
+		const struct flight *flight = &p->batch->flights[i];
+		bool open = flight->state == FLIGHT_WAITING || flight->state == FLIGHT_HELD;
+		if (!open || !flight->maybe)
+			continue;
+		kafka_batch_lose(p->batch, i, "it was sent, and nobody said that it arrived");
+		lost = true;
+	}
+	if (!lost || code != IBID_UNAVAILABLE)
+		return code;
+	return err_set(err, IBID_UNKNOWN, "destination %s: Kafka did not acknowledge in time",
+	               kafka_of(p->channel)->name);
+}
+
 /* Nobody is refused in this mode, so nobody is taken over from by a new producer. */
 static enum ibid_code renew(struct publish *p, struct ibid_err *err)
 {
@@ -594,6 +612,8 @@ enum ibid_code kafka_publish(struct channel *base, struct record *records, size_
 	if (!code)
 		code = rounds(&p, err);
 	channel->batch = NULL;
+	if (!kafka->settings.transactional)
+		code = own_up(&p, code, err);
 	/* Where some have their end, those count; and who stops does not wait for the others. */
 	if ((code == IBID_UNAVAILABLE || code == IBID_UNKNOWN) &&
 	    any(&p, RECORD_ACKED, FAILURE_TRANSIENT))

@@ -76,7 +76,10 @@ static size_t read_batch(struct arena *arena, struct record **ret)
 	while ((size = getline(&line, &room, stdin)) > 1) {
 		if (count == most) {
 			most = most ? 2 * most : 64;
-			records = realloc(records, most * sizeof *records);
+			struct record *more = realloc(records, most * sizeof *records);
+			if (!more)
+				abort();
+			records = more;
 		}
 		read_record(arena, line, (size_t)size, &records[count++]);
 	}
