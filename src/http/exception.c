@@ -405,7 +405,7 @@ static const enum problem_kind problems[] = {
     [REFUSED_NO_PROPOSAL] = PROBLEM_NOTHING_PROPOSED,
 };
 
-static void act_as(struct request *request, struct act *act)
+static void act_as(struct request *request, const struct act *wanted)
 {
 	struct ledger *ledger = request->house->ibid->ledger;
 	struct actor actor = {.tenant = request->principal.tenant,
@@ -415,9 +415,10 @@ static void act_as(struct request *request, struct act *act)
 	struct acting acting = {.store = ledger->store, .env = request->server->env, .ledger = ledger};
 	struct acted acted = {.refusal = REFUSED_NOT};
 	struct ibid_err err = {0};
-	act->actor = &actor;
-	switch (exception_act(&acting, &request->arena, act, &acted, &err)) {
-	case IBID_OK: answer_item(request, &act->id); return;
+	struct act act = *wanted;
+	act.actor = &actor;
+	switch (exception_act(&acting, &request->arena, &act, &acted, &err)) {
+	case IBID_OK: answer_item(request, &act.id); return;
 	case IBID_REJECTED:
 		answer_problem(&request->answer, &request->arena, problems[acted.refusal], "%s", err.text);
 		return;

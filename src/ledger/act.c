@@ -58,7 +58,7 @@ struct doing {
 bool names_hold(const char *names, const char *name)
 {
 	size_t size = name ? strlen(name) : 0;
-	for (const char *at = names; at && *at;) {
+	for (const char *at = names; name && at && *at;) {
 		size_t part = strcspn(at, ",");
 		if (part == size && memcmp(at, name, size) == 0)
 			return true;

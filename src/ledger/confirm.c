@@ -98,21 +98,21 @@ static const char *as_of_service(struct arena *arena, const char *body)
 	return kept;
 }
 
-static enum ibid_code end(struct submission *sub, const struct confirmation *confirmation,
+/* `given` lives as long as the submission. */
+static enum ibid_code end(struct submission *sub, struct confirmation *given,
                           struct ibid_result **ret, struct ibid_err *err)
 {
-	struct confirmation given = *confirmation;
 	struct ending not_done = {.state = COMMAND_FAILED,
 	                          .reason = "NOT_DONE",
 	                          .text = "a person found that it was not done"};
-	if (!given.executed)
+	if (!given->executed)
 		return submission_end(sub, &not_done, ret, err);
-	if (given.body && sub->contract->upstream.given)
-		given.body = as_of_service(&sub->arena, given.body);
+	if (given->body && sub->contract->upstream.given)
+		given->body = as_of_service(&sub->arena, given->body);
 	if (sub->arena.failed)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	sub->handler = give_answer;
-	sub->user = &given;
+	sub->user = given;
 	return submission_decide(sub, ret, err);
 }
 
@@ -121,6 +121,7 @@ enum ibid_code ledger_confirm(struct ledger *ledger, const struct command_row *r
                               struct ibid_err *err)
 {
 	struct submission sub;
+	struct confirmation given = *confirmation;
 	struct ibid_result *result = NULL;
 	if (row->state != COMMAND_UNKNOWN)
 		return err_set(err, IBID_FENCED, "the command is %s, not UNKNOWN",
@@ -129,7 +130,7 @@ enum ibid_code ledger_confirm(struct ledger *ledger, const struct command_row *r
 	hold(&sub, row, deed);
 	enum ibid_code code = find_contract(&sub, row, err);
 	if (!code)
-		code = end(&sub, confirmation, &result, err);
+		code = end(&sub, &given, &result, err);
 	if (!code && !sub.ended)
 		code = err_set(err, IBID_UNKNOWN, "whether it was written is not known: look again");
 	ibid_result_free(result);

@@ -49,10 +49,10 @@ struct relay_lane {
 	struct arena names; /* of the lease */
 	struct lane_lease lease;
 	struct channel *channel;
-	char *cursor;    /* behind all that is settled */
-	bool doubtful;   /* what is read may have been sent by who held the lane before */
-	bool unkept;     /* the cursor has moved since it was kept */
-	int64_t kept_us; /* on the steady clock, like all of these: when cursor and lease were */
+	char *cursor;      /* behind all that is settled */
+	bool doubtful;     /* what is read may have been sent by who held the lane before */
+	int64_t uncounted; /* deliveries since the cursor was kept */
+	int64_t kept_us;   /* on the steady clock, like all of these: when cursor and lease were */
 	int64_t quiet_until_us;
 	int64_t idle_us; /* the next pause of a quiet lane */
 	int failures;    /* of the destination, in a row */
@@ -149,6 +149,7 @@ static enum ibid_code keep(struct relay_lane *lane, int64_t lease_us, struct ibi
 	    .lease = &lane->lease,
 	    .cursor = lease_us ? lane->cursor : NULL,
 	    .lease_us = lease_us,
+	    .uncounted = lane->uncounted,
 	    .deliveries = lane->deliveries,
 	    .delivery_count = lane->delivery_count,
 	    .holds = lane->holds,
@@ -159,9 +160,10 @@ static enum ibid_code keep(struct relay_lane *lane, int64_t lease_us, struct ibi
 	enum ibid_code code = store->ops->settle_lane(store, &settlement, err);
 	if (code)
 		return code;
+	lane->uncounted += (int64_t)lane->delivery_count;
 	if (lease_us) {
 		lane->kept_us = steady(lane);
-		lane->unkept = false;
+		lane->uncounted = 0;
 	}
 	lane->held_stale |= lane->hold_count > 0;
 	lane->delivery_count = lane->hold_count = lane->exception_count = 0;
@@ -676,7 +678,6 @@ static void pass(struct relay_lane *lane)
 		free(lane->cursor);
 		lane->cursor = lane->next_cursor;
 		lane->next_cursor = NULL;
-		lane->unkept = true;
 	}
 }
 

@@ -371,8 +371,8 @@ static void an_event_with_a_mistake_is_not_told_to_be_missing(void **state)
 static void the_matrix_lists_events_and_who_has_the_parked_ones(void **state)
 {
 	static const char *const parts[] = {
-	    "\"events\":[{\"event\":\"PaymentCreated\",\"version\":\"3\",\"owner\":\"payments\","
-	    "\"topic\":\"payments.payment.events.v1\"",
+	    ("\"events\":[{\"event\":\"PaymentCreated\",\"version\":\"3\",\"owner\":\"payments\","
+	     "\"topic\":\"payments.payment.events.v1\""),
 	    "\"required\":\"/amount, /currency\"",
 	    "\"deliver_to\":\"kafka-main, audit-file\"",
 	    "\"queue\":\"dead-letter\",\"owner\":\"treasury\"",

@@ -36,7 +36,7 @@ int64_t pg_lock_key(const struct identity *identity)
 static const char *join(struct arena *arena, const char *const *names, size_t count)
 {
 	struct str text = STR_INIT(1 << 20);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; names && i < count; i++) {
 		str_adds(&text, i ? "," : "");
 		str_adds(&text, names[i]);
 	}

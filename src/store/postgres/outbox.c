@@ -150,9 +150,10 @@ static void arrays_init(struct arrays *arrays, struct arena *arena, size_t count
 		arrays->texts[i] = STR_INIT(ARRAY_BYTES_MAX);
 }
 
-static void arrays_add(struct arrays *arrays, const char *const *values)
+static void arrays_add(struct arrays *arrays, const char *const *values, size_t count)
 {
-	for (size_t i = 0; i < arrays->count; i++)
+	assert(count == arrays->count);
+	for (size_t i = 0; i < count; i++)
 		pg_array_add(&arrays->texts[i], values[i]);
 }
 
@@ -213,14 +214,15 @@ static void add_deliveries(struct settling *settling)
 	arrays_init(&arrays, arena, PUT_DELIVERY - 2);
 	for (size_t i = 0; i < settlement->delivery_count; i++) {
 		const struct delivery_row *row = &settlement->deliveries[i];
-		arrays_add(&arrays, (const char *[]){
-		                        row->tenant,
-		                        pg_uuid(arena, &row->event_id),
-		                        pg_time(arena, row->at_us),
-		                        row->place,
-		                        row->partition < 0 ? NULL : pg_int(arena, row->partition),
-		                        row->offset < 0 ? NULL : pg_int(arena, row->offset),
-		                    });
+		const char *values[] = {
+		    row->tenant,
+		    pg_uuid(arena, &row->event_id),
+		    pg_time(arena, row->at_us),
+		    row->place,
+		    row->partition < 0 ? NULL : pg_int(arena, row->partition),
+		    row->offset < 0 ? NULL : pg_int(arena, row->offset),
+		};
+		arrays_add(&arrays, values, sizeof values / sizeof *values);
 	}
 	arrays_write(&arrays, settling->deliveries + 2);
 	add_call(settling, PG_CALL(DELIVERY_PUT, .values = settling->deliveries));
@@ -238,8 +240,8 @@ static void end_holds(struct settling *settling)
 		if (!row->was_held)
 			continue;
 		ended++;
-		arrays_add(&arrays,
-		           (const char *[]){row->tenant, pg_uuid(&settling->arena, &row->event_id)});
+		const char *values[] = {row->tenant, pg_uuid(&settling->arena, &row->event_id)};
+		arrays_add(&arrays, values, sizeof values / sizeof *values);
 	}
 	arrays_write(&arrays, settling->ended + 1);
 	if (ended)
@@ -258,20 +260,21 @@ static void add_holds(struct settling *settling)
 	arrays_init(&arrays, arena, PUT_HOLD - 2);
 	for (size_t i = 0; i < settlement->hold_count; i++) {
 		const struct hold_row *row = &settlement->holds[i];
-		arrays_add(&arrays, (const char *[]){
-		                        row->tenant,
-		                        pg_uuid(arena, &row->event_id),
-		                        row->aggregate_type,
-		                        row->aggregate_id,
-		                        pg_int(arena, row->version),
-		                        hold_state_name(row->state),
-		                        pg_int(arena, row->attempts),
-		                        row->reason ? failure_class_name(row->failure) : NULL,
-		                        row->reason,
-		                        row->why,
-		                        pg_time_or_null(arena, row->next_us),
-		                        pg_time(arena, row->since_us),
-		                    });
+		const char *values[] = {
+		    row->tenant,
+		    pg_uuid(arena, &row->event_id),
+		    row->aggregate_type,
+		    row->aggregate_id,
+		    pg_int(arena, row->version),
+		    hold_state_name(row->state),
+		    pg_int(arena, row->attempts),
+		    row->reason ? failure_class_name(row->failure) : NULL,
+		    row->reason,
+		    row->why,
+		    pg_time_or_null(arena, row->next_us),
+		    pg_time(arena, row->since_us),
+		};
+		arrays_add(&arrays, values, sizeof values / sizeof *values);
 	}
 	arrays_write(&arrays, settling->holds + 2);
 	add_call(settling, PG_CALL(HOLD_PUT, .values = settling->holds));
