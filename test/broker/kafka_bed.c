@@ -411,8 +411,8 @@ static size_t index_of(const struct record *records, size_t count, const char *i
 /* First occurrences of each aggregate in the order of the batch; acknowledged only. */
 static void check_order(const struct log_of *log, const struct record *records, size_t count)
 {
-	int64_t *last = calloc(count, sizeof *last); /* by aggregate's first record */
-	bool *met = calloc(count, sizeof *met);
+	int64_t *last = calloc(count + 1, sizeof *last); /* by aggregate's first record */
+	bool *met = calloc(count + 1, sizeof *met);
 	for (size_t i = 0; i < count; i++)
 		last[i] = -1;
 	for (size_t i = 0; i < log->count; i++) {
