@@ -51,7 +51,8 @@ struct relay_lane {
 	struct channel *channel;
 	char *cursor;      /* behind all that is settled */
 	bool doubtful;     /* what is read may have been sent by who held the lane before */
-	int64_t uncounted; /* deliveries since the cursor was kept */
+	char *kept;        /* the cursor, in the store */
+	int64_t uncounted; /* deliveries since that moved */
 	int64_t kept_us;   /* on the steady clock, like all of these: when cursor and lease were */
 	int64_t quiet_until_us;
 	int64_t idle_us; /* the next pause of a quiet lane */
@@ -91,11 +92,12 @@ struct relay_lane *lane_new(struct relay *relay, const struct lane_lease *lease)
 	lane->lease.destination = arena_strdup(&lane->names, lease->destination);
 	lane->lease.cursor = arena_strdup(&lane->names, lease->cursor);
 	lane->cursor = strdup(lease->cursor);
+	lane->kept = strdup(lease->cursor);
 	lane->doubtful = true;
 	lane->held_stale = true;
 	lane->idle_us = IDLE_LEAST_US;
 	lane->kept_us = env_steady_us(relay->options.env);
-	if (!lane->names.failed && lane->cursor)
+	if (!lane->names.failed && lane->cursor && lane->kept)
 		return lane;
 	lane_free(lane);
 	return NULL;
@@ -115,6 +117,7 @@ void lane_free(struct relay_lane *lane)
 		return;
 	close_channel(lane);
 	free(lane->cursor);
+	free(lane->kept);
 	free(lane->next_cursor);
 	arena_release(&lane->arena);
 	arena_release(&lane->held_arena);
@@ -141,6 +144,17 @@ static void tell(const struct relay_lane *lane, const char *event, const struct 
 
 /* ---- The store ------------------------------------------------------------------------------ */
 
+/* The store has the cursor, and has counted what came before it. */
+static void note_kept(struct relay_lane *lane)
+{
+	char *kept = strcmp(lane->kept, lane->cursor) != 0 ? strdup(lane->cursor) : NULL;
+	if (!kept)
+		return;
+	free(lane->kept);
+	lane->kept = kept;
+	lane->uncounted = 0;
+}
+
 /* Keep what is owed, and cursor and lease where it is time. */
 static enum ibid_code keep(struct relay_lane *lane, int64_t lease_us, struct ibid_err *err)
 {
@@ -163,7 +177,7 @@ static enum ibid_code keep(struct relay_lane *lane, int64_t lease_us, struct ibi
 	lane->uncounted += (int64_t)lane->delivery_count;
 	if (lease_us) {
 		lane->kept_us = steady(lane);
-		lane->uncounted = 0;
+		note_kept(lane);
 	}
 	lane->held_stale |= lane->hold_count > 0;
 	lane->delivery_count = lane->hold_count = lane->exception_count = 0;

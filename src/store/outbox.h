@@ -102,8 +102,8 @@ struct lane_settlement {
 	int64_t lease_us;   /* from now; 0: as it is; -1: given up */
 	const struct delivery_row *deliveries;
 	size_t delivery_count;
-	int64_t
-	    uncounted; /* of settlements since the cursor was kept: counted, with these, when it is */
+	int64_t uncounted; /* deliveries of settlements before: counted, with these, when the cursor
+	                      moves */
 	const struct hold_row *holds; /* put, or put in the place of what is held of this event */
 	size_t hold_count;
 	const struct exception_row

@@ -95,7 +95,8 @@ begin
 	else
 		update ibid.relay_lane as l set
 			cursor = coalesce(at_cursor, l.cursor),
-			delivered = l.delivered + case when at_cursor is null then 0 else arrived end,
+			-- with the cursor's move: what is said again, because the answer was lost, is counted once
+			delivered = l.delivered + case when at_cursor = l.cursor then 0 when at_cursor is null then 0 else arrived end,
 			moved_at = case when at_cursor is null or at_cursor = l.cursor then l.moved_at
 				else clock_timestamp() end,
 			relay = case when lease_us >= 0 then l.relay end,
