@@ -54,6 +54,8 @@ struct relay_lane {
 	char *kept;        /* the cursor, in the store */
 	int64_t uncounted; /* deliveries since that moved */
 	int64_t kept_us;   /* on the steady clock, like all of these: when cursor and lease were */
+	_Atomic int64_t renewed_us; /* when the lease was, by whomever */
+	atomic_bool halt;           /* whoever publishes returns soon */
 	int64_t quiet_until_us;
 	int64_t idle_us; /* the next pause of a quiet lane */
 	int failures;    /* of the destination, in a row */
@@ -69,6 +71,7 @@ struct relay_lane {
 	struct arena arena;
 	struct sending *sendings;
 	size_t count, unsettled;
+	size_t waiting;    /* of them, new ones that wait behind what is held */
 	char *next_cursor; /* behind them; NULL: they are all of the hold */
 	bool more;
 
@@ -97,6 +100,7 @@ struct relay_lane *lane_new(struct relay *relay, const struct lane_lease *lease)
 	lane->held_stale = true;
 	lane->idle_us = IDLE_LEAST_US;
 	lane->kept_us = env_steady_us(relay->options.env);
+	lane->renewed_us = lane->kept_us;
 	if (!lane->names.failed && lane->cursor && lane->kept)
 		return lane;
 	lane_free(lane);
@@ -176,7 +180,7 @@ static enum ibid_code keep(struct relay_lane *lane, int64_t lease_us, struct ibi
 		return code;
 	lane->uncounted += (int64_t)lane->delivery_count;
 	if (lease_us) {
-		lane->kept_us = steady(lane);
+		lane->kept_us = lane->renewed_us = steady(lane);
 		note_kept(lane);
 	}
 	lane->held_stale |= lane->hold_count > 0;
@@ -185,11 +189,39 @@ static enum ibid_code keep(struct relay_lane *lane, int64_t lease_us, struct ibi
 	return IBID_OK;
 }
 
-/* Well before the lease ends. */
-static bool is_due(const struct relay_lane *lane)
+/* How often cursor and lease are kept: well before the lease ends. */
+static int64_t keep_every_us(const struct relay_lane *lane)
 {
 	int64_t third_us = lane->relay->options.lease_us / 3;
-	return steady(lane) - lane->kept_us >= (third_us < KEEP_US ? third_us : KEEP_US);
+	return third_us < KEEP_US ? third_us : KEEP_US;
+}
+
+static bool is_due(const struct relay_lane *lane)
+{
+	return steady(lane) - lane->kept_us >= keep_every_us(lane);
+}
+
+void lane_renew(struct relay_lane *lane)
+{
+	struct store *store = lane->relay->options.store;
+	const struct lane_settlement settlement = {
+	    .lease = &lane->lease,
+	    .lease_us = lane->relay->options.lease_us,
+	};
+	struct ibid_err err = {0};
+	int64_t asked_us = steady(lane);
+	enum ibid_code code = store->ops->settle_lane(store, &settlement, &err);
+	if (!code)
+		lane->renewed_us = asked_us;
+	else if (code == IBID_FENCED)
+		lane_halt(lane);
+	else
+		tell(lane, "relay.renew", &err);
+}
+
+void lane_halt(struct relay_lane *lane)
+{
+	atomic_store(&lane->halt, true);
 }
 
 static enum ibid_code keep_if_due(struct relay_lane *lane, struct ibid_err *err)
@@ -285,7 +317,7 @@ static bool is_blocked(const struct relay_lane *lane, uint64_t aggregate)
 		if (lane->held[i].hold.state != HOLD_SKIPPED &&
 		    aggregate_of(&lane->held[i].hold) == aggregate)
 			return true;
-	for (size_t i = 0; i < lane->count; i++)
+	for (size_t i = 0; lane->waiting && i < lane->count; i++)
 		if (lane->sendings[i].waits && lane->sendings[i].aggregate == aggregate)
 			return true;
 	return false;
@@ -299,6 +331,7 @@ static void add_new(struct relay_lane *lane, const struct outbox_event *event)
 	uint64_t aggregate = envelope_aggregate(row->tenant, row->aggregate_type, row->aggregate_id);
 	struct sending sending = {.event = row, .aggregate = aggregate, .early = event->early};
 	sending.waits = event->early || is_blocked(lane, aggregate);
+	lane->waiting += sending.waits;
 	lane->sendings[lane->count++] = sending;
 }
 
@@ -311,7 +344,7 @@ static enum ibid_code fill(struct relay_lane *lane, struct ibid_err *err)
 	if (code)
 		return code;
 	arena_release(&lane->arena);
-	lane->count = lane->unsettled = 0;
+	lane->count = lane->unsettled = lane->waiting = 0;
 	code = options->store->ops->read_lane(options->store, &lane->arena, &lane->lease, lane->cursor,
 	                                      options->batch, lane->doubtful, &batch, err);
 	if (code)
@@ -526,6 +559,7 @@ static int64_t fail(struct relay_lane *lane, struct sending *sending, const stru
 
 /* Those that may go now, in order; `limit` at most. */
 struct convoy {
+	struct arena arena; /* its own: the same may go again and again while a destination is down */
 	struct record *records;
 	struct sending **sendings;
 	size_t count;
@@ -533,11 +567,9 @@ struct convoy {
 
 static bool make_convoy(struct relay_lane *lane, size_t limit, struct convoy *ret)
 {
-	struct arena *arena = &lane->arena;
-	*ret = (struct convoy){
-	    .records = arena_array(arena, limit, sizeof *ret->records),
-	    .sendings = arena_array(arena, limit, sizeof *ret->sendings),
-	};
+	struct arena *arena = &ret->arena;
+	ret->records = arena_array(arena, limit, sizeof *ret->records);
+	ret->sendings = arena_array(arena, limit, sizeof *ret->sendings);
 	for (size_t i = 0; !arena->failed && i < lane->count && ret->count < limit; i++) {
 		struct sending *sending = &lane->sendings[i];
 		if (sending->settled || sending->waits)
@@ -653,25 +685,32 @@ static enum ibid_code open_channel(struct relay_lane *lane, struct ibid_err *err
 	return code;
 }
 
-static enum ibid_code send(struct relay_lane *lane, size_t limit, struct ibid_err *err)
+static enum ibid_code publish(struct relay_lane *lane, struct convoy *convoy, struct ibid_err *err)
 {
-	struct convoy convoy;
 	struct ibid_err own = {0};
-	if (!make_convoy(lane, limit, &convoy))
-		return err_set(err, IBID_NOMEM, "out of memory");
-	if (!convoy.count || (!lane->channel && open_channel(lane, &own)))
+	if (!convoy->count || (!lane->channel && open_channel(lane, &own)))
 		return IBID_OK;
-	enum ibid_code code = lane->channel->broker->ops->publish(
-	    lane->channel, convoy.records, convoy.count, &lane->relay->stop, &own);
+	enum ibid_code code = lane->channel->broker->ops->publish(lane->channel, convoy->records,
+	                                                          convoy->count, &lane->halt, &own);
 	if (code == IBID_FENCED)
 		return err_set(err, code, "%s", own.text);
 	if (!code) {
-		read_ends(lane, &convoy);
+		read_ends(lane, convoy);
 		return IBID_OK;
 	}
 	tell(lane, "relay.publish", &own);
 	back_off(lane, code == IBID_UNKNOWN ? FAILURE_UNKNOWN : FAILURE_TRANSIENT);
 	return IBID_OK;
+}
+
+static enum ibid_code send(struct relay_lane *lane, size_t limit, struct ibid_err *err)
+{
+	struct convoy convoy = {0};
+	enum ibid_code code = make_convoy(lane, limit, &convoy)
+	                          ? publish(lane, &convoy, err)
+	                          : err_set(err, IBID_NOMEM, "out of memory");
+	arena_release(&convoy.arena);
+	return code;
 }
 
 /* ---- The step ------------------------------------------------------------------------------- */
@@ -719,11 +758,11 @@ static enum ibid_code work(struct relay_lane *lane, int64_t *ret_wait_us, struct
 			lane->idle_us = IDLE_LEAST_US;
 	}
 	if (lane->unsettled && quiet_us > 0) {
-		*ret_wait_us = quiet_us < KEEP_US ? quiet_us : KEEP_US;
+		*ret_wait_us = quiet_us < keep_every_us(lane) ? quiet_us : keep_every_us(lane);
 	} else if (lane->unsettled) {
 		size_t limit = ask_gate(lane, ret_wait_us);
 		/* Reading may have taken long: who is not sure of its lease sends nothing. */
-		if (limit && steady(lane) - lane->kept_us > lane->relay->options.lease_us / 2)
+		if (limit && steady(lane) - lane->renewed_us > lane->relay->options.lease_us / 2)
 			code = keep(lane, lane->relay->options.lease_us, err);
 		if (!code && limit)
 			code = send(lane, limit, err);

@@ -16,6 +16,13 @@ void lane_free(
 IBID_CHECK enum ibid_code lane_step(struct relay_lane *lane, int64_t *ret_wait_us,
                                     struct ibid_err *err);
 
+/* Beside its thread, which may wait for the destination: prolong the lease, so that nobody takes
+ * the lane over meanwhile; where somebody has, whoever publishes is told to stop. */
+void lane_renew(struct relay_lane *lane);
+
+/* From any thread: whoever publishes returns soon. */
+void lane_halt(struct relay_lane *lane);
+
 /* Keep where it stands and give it up, so that another need not wait for the lease to end. */
 void lane_give_up(struct relay_lane *lane);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* relay.c -- leases, and a thread for each lane that is held.
  *
- * (R1) A lane's object belongs to its thread, from its lease to its end. (R2) The thread that runs
- * the relay leases lanes, and asks threads to end; nobody waits for the destination but a lane's
- * thread. */
+ * (R1) A lane's object belongs to its thread until that has ended; others may only renew its lease
+ * and halt it. (R2) The thread that runs the relay leases lanes, renews leases while lanes wait for
+ * the destination, and asks threads to end; nobody waits for the destination but a lane's thread.
+ */
 #include "relay/relay.h"
 
 #include "base/steady.h"
@@ -97,7 +98,6 @@ static void *work(void *user)
 		    {"lane", log_int(lane_number(worker->lane))}, {"reason", log_text(err.text)});
 	else
 		lane_give_up(worker->lane);
-	lane_free(worker->lane);
 	pthread_mutex_lock(&relay->lock);
 	worker->ended = true;
 	pthread_cond_broadcast(&relay->woken);
@@ -122,6 +122,7 @@ static void join_ended(struct crew *crew, bool all)
 		if (!join)
 			continue;
 		pthread_join(worker->thread, NULL);
+		lane_free(worker->lane);
 		*worker = (struct worker){0};
 	}
 }
@@ -144,6 +145,21 @@ static enum ibid_code start(struct crew *crew, const struct lane_lease *lease, s
 	    {"destination", log_text(lease->destination)}, {"lane", log_int(lease->lane)},
 	    {"token", log_int(lease->token)});
 	return IBID_OK;
+}
+
+/* Lanes outlive this: their threads are joined by who calls it. */
+static void renew_all(struct crew *crew, bool halt)
+{
+	for (size_t i = 0; i < OUTBOX_LANES; i++) {
+		struct worker *worker = &crew->workers[i];
+		pthread_mutex_lock(&crew->relay->lock);
+		bool at_work = worker->used && !worker->ended;
+		pthread_mutex_unlock(&crew->relay->lock);
+		if (at_work && halt)
+			lane_halt(worker->lane);
+		else if (at_work)
+			lane_renew(worker->lane);
+	}
 }
 
 /* Others are there, too. */
@@ -201,11 +217,13 @@ enum ibid_code relay_run(struct relay *relay, struct ibid_err *err)
 	enum ibid_code code = IBID_OK;
 	while (!code && !atomic_load(&relay->stop)) {
 		join_ended(&crew, false);
+		renew_all(&crew, false);
 		code = lease(&crew, err);
 		if (!code)
 			wait_next(relay);
 	}
 	relay_stop(relay);
+	renew_all(&crew, true);
 	join_ended(&crew, true);
 	return code;
 }

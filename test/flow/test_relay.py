@@ -6,6 +6,7 @@ import http.server
 import json
 import signal
 import threading
+import time
 import unittest
 
 import serve_bed
@@ -120,6 +121,19 @@ class Webhooks:
         self.write(server, 5)  # one more of t1 waits behind, the others go
         wait_until(lambda: len(receiver.got) >= 25, lambda: str(len(receiver.got)))
         wait_until(lambda: self.number(states % "WAITS") == 4, "it does not wait")
+
+    def test_who_waits_long_for_a_destination_keeps_its_lane(self):
+        def slowly(headers, body):
+            time.sleep(0.3)  # what is tested is that this takes longer than a lease, all in all
+            return 200
+        receiver, settings = self.receiver(slowly)
+        server = Server(self)
+        self.write(server, 12, topics=1)
+        for _ in range(2):
+            self.relay(*settings)
+        wait_until(lambda: len(receiver.got) >= 12, lambda: str(len(receiver.got)))
+        wait_until(lambda: self.number("select count(*) from " + self.ledger("delivery")) == 12, "evidence is missing")
+        self.assertEqual([version for _, version, _ in receiver.got], list(range(1, 13)))
 
     def test_what_fails_for_a_while_comes_again_under_the_same_id_and_in_order(self):
         tries = collections.Counter()
