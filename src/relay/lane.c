@@ -41,7 +41,6 @@ struct sending {
 	bool settled;
 	bool waits; /* new, and behind what is held: not sent */
 	bool early;
-	bool freed; /* it came early, and its predecessor has arrived */
 };
 
 struct relay_lane {
@@ -180,7 +179,8 @@ static enum ibid_code keep(struct relay_lane *lane, int64_t lease_us, struct ibi
 		return code;
 	lane->uncounted += (int64_t)lane->delivery_count;
 	if (lease_us) {
-		lane->kept_us = lane->renewed_us = steady(lane);
+		lane->kept_us = steady(lane);
+		lane->renewed_us = lane->kept_us;
 		note_kept(lane);
 	}
 	lane->held_stale |= lane->hold_count > 0;
@@ -260,13 +260,18 @@ static uint64_t aggregate_of(const struct hold_row *hold)
 	return envelope_aggregate(hold->tenant, hold->aggregate_type, hold->aggregate_id);
 }
 
-/* May the first that is held of an aggregate go? One that came early waits for its predecessor,
- * which will stand before it. */
+/* It was read before its predecessor, which neither arrived nor stands before it yet. */
+static bool is_early(const struct held_event *held)
+{
+	return held->early && held->hold.reason && strcmp(held->hold.reason, early) == 0;
+}
+
+/* May the first that is held of an aggregate go? */
 static bool may_go(const struct relay_lane *lane, const struct hold_row *hold)
 {
 	switch (hold->state) {
-	case HOLD_RELEASED: return true;
-	case HOLD_WAITS: return !hold->reason || strcmp(hold->reason, early) != 0;
+	case HOLD_RELEASED:
+	case HOLD_WAITS: return true;
 	case HOLD_FAILED: return hold->next_us <= env_wall_us(lane->relay->options.env);
 	default: return false; /* a person decides */
 	}
@@ -295,6 +300,7 @@ static void add_due(struct relay_lane *lane)
 			going = may_go(lane, &held->hold);
 		else
 			going = going && held->hold.state != HOLD_PARKED;
+		going = going && !is_early(held);
 		if (going)
 			add_held(lane, held);
 		before = &held->hold;
@@ -323,10 +329,31 @@ static bool is_blocked(const struct relay_lane *lane, uint64_t aggregate)
 	return false;
 }
 
+/* Who came early waits for one that goes elsewhere: no longer. */
+static void free_early(struct relay_lane *lane, const struct event_row *passed)
+{
+	for (size_t i = 0; i < lane->held_count; i++) {
+		const struct held_event *held = &lane->held[i];
+		if (!is_early(held) || held->after != passed->version ||
+		    strcmp(held->event.tenant, passed->tenant) != 0 ||
+		    strcmp(held->event.aggregate_type, passed->aggregate_type) != 0 ||
+		    strcmp(held->event.aggregate_id, passed->aggregate_id) != 0)
+			continue;
+		struct hold_row hold = held->hold;
+		hold.reason = NULL;
+		lane->holds[lane->hold_count++] = hold;
+		lane->owes = true;
+	}
+}
+
 static void add_new(struct relay_lane *lane, const struct outbox_event *event)
 {
 	const struct event_row *row = &event->event;
-	if (!envelope_is_for(row, lane->lease.destination) || (lane->held_count && is_held(lane, row)))
+	if (!envelope_is_for(row, lane->lease.destination)) {
+		free_early(lane, row);
+		return;
+	}
+	if (lane->held_count && is_held(lane, row))
 		return;
 	uint64_t aggregate = envelope_aggregate(row->tenant, row->aggregate_type, row->aggregate_id);
 	struct sending sending = {.event = row, .aggregate = aggregate, .early = event->early};
@@ -349,11 +376,14 @@ static enum ibid_code fill(struct relay_lane *lane, struct ibid_err *err)
 	                                      options->batch, lane->doubtful, &batch, err);
 	if (code)
 		return code;
-	lane->sendings = arena_array(&lane->arena, batch.count + lane->held_count + 1,
-	                             sizeof *lane->sendings);
+	size_t room = batch.count + 2 * lane->held_count + 1;
+	lane->sendings = arena_array(&lane->arena, room, sizeof *lane->sendings);
+	lane->deliveries = arena_array(&lane->arena, room, sizeof *lane->deliveries);
+	lane->holds = arena_array(&lane->arena, room, sizeof *lane->holds);
+	lane->exceptions = arena_array(&lane->arena, room, sizeof *lane->exceptions);
 	free(lane->next_cursor);
 	lane->next_cursor = strdup(batch.cursor);
-	if (!lane->sendings || !lane->next_cursor)
+	if (lane->arena.failed || !lane->next_cursor)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	add_due(lane);
 	for (size_t i = 0; i < batch.count; i++)
@@ -361,11 +391,7 @@ static enum ibid_code fill(struct relay_lane *lane, struct ibid_err *err)
 	lane->unsettled = lane->count;
 	lane->more = batch.more;
 	lane->doubtful = lane->doubtful && batch.more;
-	size_t room = lane->count + 1;
-	lane->deliveries = arena_array(&lane->arena, room, sizeof *lane->deliveries);
-	lane->holds = arena_array(&lane->arena, room, sizeof *lane->holds);
-	lane->exceptions = arena_array(&lane->arena, room, sizeof *lane->exceptions);
-	return lane->arena.failed ? err_set(err, IBID_NOMEM, "out of memory") : IBID_OK;
+	return IBID_OK;
 }
 
 /* ---- What became of it ---------------------------------------------------------------------- */
@@ -413,29 +439,6 @@ static void let_wait_behind(struct relay_lane *lane, const struct sending *stuck
 			let_wait(lane, at);
 }
 
-/* One that came early stands right behind one that has arrived: nothing is to come any more. */
-static void note_arrival(struct relay_lane *lane, const struct sending *arrived)
-{
-	for (struct sending *at = lane->sendings; at < lane->sendings + lane->count; at++)
-		if (at > arrived && at->aggregate == arrived->aggregate && at->hold && at->hold->reason &&
-		    strcmp(at->hold->reason, early) == 0)
-			at->freed = true;
-}
-
-/* Those who are still here say so durably, or who comes after us would wait for ever. */
-static void keep_freed(struct relay_lane *lane)
-{
-	for (struct sending *at = lane->sendings; at < lane->sendings + lane->count; at++) {
-		if (!at->freed || at->settled)
-			continue;
-		struct hold_row hold = *at->hold;
-		hold.reason = NULL;
-		lane->holds[lane->hold_count++] = hold;
-		lane->owes = true;
-		at->freed = false;
-	}
-}
-
 static void arrive(struct relay_lane *lane, struct sending *sending, const struct record *record)
 {
 	lane->deliveries[lane->delivery_count++] = (struct delivery_row){
@@ -448,10 +451,7 @@ static void arrive(struct relay_lane *lane, struct sending *sending, const struc
 	    .was_held = sending->hold != NULL,
 	};
 	settle(lane, sending);
-	if (!sending->hold)
-		return;
-	lane->held_stale = true;
-	note_arrival(lane, sending);
+	lane->held_stale |= sending->hold != NULL;
 }
 
 /* What a person is told about an event that stopped. */
@@ -648,7 +648,6 @@ static void read_ends(struct relay_lane *lane, const struct convoy *convoy)
 			left++;
 		}
 	}
-	keep_freed(lane);
 	if (acked)
 		report(lane, true, FAILURE_TRANSIENT);
 	/* The destination broke off: whoever is left need not find out one by one. */

@@ -63,7 +63,8 @@ class Kafka(Relays):
         last, most = {}, collections.Counter()
         for aggregate, version, _, _, _ in records:
             before = last.get(aggregate, 0)
-            self.assertLessEqual(version, before + 1, "%s: %d after %d" % (aggregate, version, before))
+            self.assertLessEqual(version, before + 1, "%s: %d after %d in %s" % (
+                aggregate, version, before, [record[1:] for record in records if record[0] == aggregate][-40:]))
             last[aggregate] = version
             most[aggregate] = max(most[aggregate], version)
         self.assertEqual(sum(most.values()), count)  # and by that none that was rolled back
