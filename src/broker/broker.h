@@ -73,9 +73,10 @@ struct broker_ops {
 	/* Send the records in order and wait for the end of each. IBID_OK: every record has its end,
 	 * good or bad. IBID_FENCED: somebody took the channel over, nothing of this batch was made
 	 * visible by us; the channel is of no more use. IBID_UNKNOWN: the outcome of the batch is not
-	 * known (records are RECORD_FAILED with FAILURE_UNKNOWN): it may be sent again, under the same
-	 * ids and on a channel that is opened anew. IBID_UNAVAILABLE: nothing was made visible; here,
-	 * too, the channel has to be opened anew. Returns soon after `*stop` becomes true. */
+	 * known (records that may have arrived are RECORD_FAILED with FAILURE_UNKNOWN): it may be sent
+	 * again, under the same ids and on a channel that is opened anew. IBID_UNAVAILABLE: nothing was
+	 * made visible; here, too, the channel has to be opened anew. Returns soon after `*stop`
+	 * becomes true. */
 	enum ibid_code (*publish)(struct channel *, struct record *, size_t count,
 	                          const atomic_bool *stop, struct ibid_err *);
 

@@ -81,9 +81,16 @@ static void what_may_have_arrived_before_the_producer_stopped_is_unknown(void **
 	for (size_t i = 0; i < COUNT; i++)
 		partitions[records[i].partition]++;
 	assert_true(partitions[0] && partitions[1]);
-	bed_check_ends(records + COUNT, COUNT, RECORD_FAILED);
-	for (size_t i = COUNT; i < 2 * COUNT; i++)
-		assert_int_equal(FAILURE_UNKNOWN, records[i].failure);
+	/* On a slow machine some had not left yet when the producer stopped: those were not tried. */
+	size_t unknown = 0;
+	for (size_t i = COUNT; i < 2 * COUNT; i++) {
+		assert_int_not_equal(RECORD_ACKED, records[i].end);
+		if (records[i].end == RECORD_FAILED) {
+			assert_int_equal(FAILURE_UNKNOWN, records[i].failure);
+			unknown++;
+		}
+	}
+	assert_true(unknown > 0);
 	bed_records_free(records, 2 * COUNT);
 	close_pretence(&pretence);
 }
