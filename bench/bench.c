@@ -23,6 +23,7 @@ static const struct part {
     {"canonical", part_canonical, "canonical form and fingerprints"},
     {"http", part_http, "one payment over HTTP (wrk), beside pgbench and bare INSERTs"},
     {"memory", part_memory, "the server's memory over a million requests"},
+    {"relay", part_relay, "from PostgreSQL to Kafka, beside claiming and marking rows"},
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
@@ -52,7 +53,8 @@ void die(const char *what, const char *why)
 static void usage(FILE *out)
 {
 	fputs(
-	    "usage: tools/with-postgres build-bench/bench/bench      (or: make bench)\n"
+	    "usage: tools/with-postgres tools/with-kafka build-bench/bench/bench      (or: make "
+	    "bench)\n"
 	    "\n"
 	    "Measures on both stores what protection costs. Tables go to the standard output,\n"
 	    "progress to the standard error. It takes no arguments; the environment says what to do:\n"
@@ -67,6 +69,7 @@ static void usage(FILE *out)
 	    "  BENCH_KEYS=KIND         keys of commands: random (UUIDv4) or ordered (UUIDv7)\n"
 	    "  BENCH_ROWS=N            rows of the large ledger (10000000: 12 GB of disk a store)\n"
 	    "  BENCH_REQUESTS=N        requests of the part memory (1000000)\n"
+	    "  BENCH_BACKLOG=N         events of the larger backlog of the part relay (5000000)\n"
 	    "\n"
 	    "parts\n",
 	    out);
@@ -177,6 +180,7 @@ int main(int argc, char **argv)
 	bench.rounds = (int)number_asked("BENCH_ROUNDS", 11, 1, ROUNDS_MAX);
 	bench.ledger_rows = (int64_t)number_asked("BENCH_ROWS", 1e7, 1e4, 1e9);
 	bench.requests = (int64_t)number_asked("BENCH_REQUESTS", 1e6, 1e4, 1e9);
+	bench.backlog = (int64_t)number_asked("BENCH_BACKLOG", 5e6, 2e5, 1e8);
 	read_callers(&bench);
 	read_stores(&bench);
 	read_keys(&bench);

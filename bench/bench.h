@@ -23,6 +23,7 @@ struct bench {
 	size_t caller_counts;
 	int64_t ledger_rows; /* of the large ledger */
 	int64_t requests;    /* of the part `memory` */
+	int64_t backlog;     /* of the part `relay`: the larger one */
 	const char *way;     /* of `payments`: those whose titles have it in them; NULL: all */
 	bool ordered_keys;   /* keys of commands grow with time, as UUIDv7 do; otherwise random */
 };
@@ -43,5 +44,6 @@ void part_ledger(const struct bench *bench);
 void part_canonical(const struct bench *bench);
 void part_http(const struct bench *bench);
 void part_memory(const struct bench *bench);
+void part_relay(const struct bench *bench);
 
 #endif
