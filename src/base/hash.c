@@ -17,15 +17,45 @@ static void fetch(void)
 	algorithm = EVP_MD_fetch(NULL, "SHA256", NULL);
 }
 
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
 struct sha256 sha256(const void *bytes, size_t size)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct sha256 hash;
 	pthread_once(&once, fetch);
 	/* Without the hash two payloads could pass for the same; there is no way to go on. */
 	if (!algorithm || EVP_Digest(bytes, size, hash.bytes, NULL, algorithm, NULL) != 1)
 		abort();
 	return hash;
+}
+
+void sha256_init(struct sha256_sum *sum)
+{
+	pthread_once(&once, fetch);
+	sum->context = EVP_MD_CTX_new();
+	if (!algorithm || !sum->context || EVP_DigestInit_ex2(sum->context, algorithm, NULL) != 1)
+		abort();
+}
+
+void sha256_add(struct sha256_sum *sum, const void *bytes, size_t size)
+{
+	if (EVP_DigestUpdate(sum->context, bytes, size) != 1)
+		abort();
+}
+
+struct sha256 sha256_end(struct sha256_sum *sum)
+{
+	struct sha256 hash;
+	if (EVP_DigestFinal_ex(sum->context, hash.bytes, NULL) != 1)
+		abort();
+	sha256_release(sum);
+	return hash;
+}
+
+void sha256_release(struct sha256_sum *sum)
+{
+	EVP_MD_CTX_free(sum->context);
+	sum->context = NULL;
 }
 
 void sha256_write(const struct sha256 *hash, char ret[SHA256_TEXT_SIZE])

@@ -216,6 +216,13 @@ void instant_write(int64_t us, char ret[INSTANT_TEXT_SIZE])
 	*at = '\0';
 }
 
+int64_t instant_clamp(int64_t us)
+{
+	static const int64_t first_us = INT64_C(-62135596800000000);
+	static const int64_t last_us = INT64_C(253402300799999999);
+	return us < first_us ? first_us : us > last_us ? last_us : us;
+}
+
 /* ---- Durations ------------------------------------------------------------------------------ */
 
 bool duration_read(const char *text, int64_t *ret_us)

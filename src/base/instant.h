@@ -19,6 +19,10 @@ bool instant_canonical(const char *text, size_t size, struct str *out);
 /* Microseconds since 1970 as RFC 3339 UTC with exactly six fraction digits. */
 void instant_write(int64_t us, char ret[INSTANT_TEXT_SIZE]);
 
+/* The nearest one whose year has four digits, from 1 on: what anybody wrote is read so, and differs
+ * from any other by a number that there is. */
+int64_t instant_clamp(int64_t us);
+
 /* RFC 3339 with a zone, to microseconds (further digits cut). */
 bool instant_read(const char *text, size_t size, int64_t *ret_us);
 

@@ -32,6 +32,13 @@ enum record_end {
 	RECORD_FAILED,    /* `failure` says how */
 };
 
+/* Whom a failure concerns. */
+enum record_concern {
+	CONCERNS_RECORD = 0, /* others may well be taken; likewise where nobody can tell */
+	CONCERNS_SENDER,     /* perhaps all of ours: several in a row would say so */
+	CONCERNS_ALL,        /* the destination wants nothing, whatever it is */
+};
+
 /* One event on its way. The caller owns all it points at, until publish returns. */
 struct record {
 	const char *id;     /* of the event: the same however often it is sent */
@@ -51,6 +58,7 @@ struct record {
 	/* Its end. */
 	enum record_end end;
 	enum failure_class failure;
+	enum record_concern concern;
 	const char *reason;            /* stable code, static: "RECORD_TOO_LARGE" */
 	char why[BROKER_WHY_SIZE];     /* one clause for people */
 	int64_t retry_after_us;        /* the destination asked for a pause; 0: it did not */

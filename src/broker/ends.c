@@ -13,6 +13,7 @@ void records_clear(struct record *records, size_t count)
 		struct record *record = &records[i];
 		record->end = RECORD_NOT_TRIED;
 		record->failure = FAILURE_TRANSIENT;
+		record->concern = CONCERNS_RECORD;
 		record->reason = NULL;
 		record->why[0] = record->place[0] = 0;
 		record->retry_after_us = record->acked_us = 0;

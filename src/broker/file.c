@@ -369,12 +369,14 @@ static void batch_release(struct batch *batch)
 }
 
 /* The trouble is the file's, not a record's: the first one tells of it, the others were taken back.
- */
+ * Where time does not mend it, no other would fare better. */
 static void batch_fail(struct batch *batch, const struct trouble *trouble)
 {
-	record_fail(&batch->records[batch->first], trouble->failure, trouble->reason, "%s%s%s",
-	            trouble->what, trouble->error ? ": " : "",
-	            trouble->error ? strerror(trouble->error) : "");
+	struct record *record = &batch->records[batch->first];
+	record_fail(record, trouble->failure, trouble->reason, "%s%s%s", trouble->what,
+	            trouble->error ? ": " : "", trouble->error ? strerror(trouble->error) : "");
+	if (trouble->failure == FAILURE_PERMANENT || trouble->failure == FAILURE_SECURITY)
+		record->concern = CONCERNS_ALL;
 }
 
 /* Bytes are there that were not to be there: all of it may be sent again under the same ids. */

@@ -44,7 +44,7 @@ static enum ibid_code name_producer(const struct kafka_channel *channel, rd_kafk
                                     struct ibid_err *err)
 {
 	const struct kafka *kafka = kafka_of(channel);
-	char name[256], why[256];
+	char name[KAFKA_NAME_SIZE], why[256];
 	int size = snprintf(name, sizeof name, "ibid-%s-%s", kafka->name, channel->name);
 	if (size < 0 || (size_t)size >= sizeof name)
 		return err_set(err, IBID_INVALID, "destination %s: the name of channel %s is too long",
@@ -160,7 +160,7 @@ static enum ibid_code reach(struct kafka_channel *channel, const struct kafka_wa
 	}
 }
 
-static void close_channel(struct channel *base)
+void kafka_channel_close(struct channel *base)
 {
 	struct kafka_channel *channel = (struct kafka_channel *)base;
 	if (!channel)
@@ -170,8 +170,8 @@ static void close_channel(struct channel *base)
 	free(channel);
 }
 
-static enum ibid_code open_channel(struct broker *base, const char *name, struct channel **ret,
-                                   struct ibid_err *err)
+enum ibid_code kafka_channel_open(struct broker *base, const char *name, struct channel **ret,
+                                  struct ibid_err *err)
 {
 	struct kafka *kafka = (struct kafka *)base;
 	struct kafka_channel *channel = calloc(1, sizeof *channel);
@@ -187,7 +187,7 @@ static enum ibid_code open_channel(struct broker *base, const char *name, struct
 		code = kafka->settings.transactional ? take_over(channel, &watch, err)
 		                                     : reach(channel, &watch, err);
 	if (code)
-		close_channel(&channel->base);
+		kafka_channel_close(&channel->base);
 	else
 		*ret = &channel->base;
 	return code;
@@ -204,10 +204,16 @@ static void close_kafka(struct broker *base)
 	free(kafka);
 }
 
-static const struct broker_ops ops = {
-    .open_channel = open_channel,
+static const struct broker_ops idempotent = {
+    .open_channel = kafka_channel_open,
     .publish = kafka_publish,
-    .close_channel = close_channel,
+    .close_channel = kafka_channel_close,
+    .close = close_kafka,
+};
+static const struct broker_ops transactional = {
+    .open_channel = kafka_pair_open,
+    .publish = kafka_pair_publish,
+    .close_channel = kafka_pair_close,
     .close = close_kafka,
 };
 
@@ -227,7 +233,10 @@ enum ibid_code broker_kafka_open(const struct broker_options *options, struct br
 		return code;
 	}
 	kafka->base = (struct broker){
-	    .ops = &ops, .name = kafka->name, .fences = kafka->settings.transactional};
+	    .ops = kafka->settings.transactional ? &transactional : &idempotent,
+	    .name = kafka->name,
+	    .fences = kafka->settings.transactional,
+	};
 	*ret = &kafka->base;
 	return IBID_OK;
 }

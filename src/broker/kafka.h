@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kafka.h -- the parts of the Kafka destination, among themselves.
  *
- * A channel is one producer of librdkafka. In transactional mode its `transactional.id` is the
- * channel's name, so that the broker refuses an older holder; in idempotent mode nobody is refused.
+ * A producer of librdkafka is a channel. In transactional mode its `transactional.id` is the
+ * channel's name, so that the broker refuses an older holder, and a relay's channel is two of them,
+ * which take turns; in idempotent mode nobody is refused.
  *
  *   kafka_settings.c  what may be set, and what would weaken it
  *   kafka.c           destination and channel: opening, taking over, closing
+ *   kafka_pair.c      two producers that take turns
  *   kafka_topics.c    does a topic exist, before anything is sent there
  *   kafka_batch.c     the records of one publish and where each of them stands
  *   kafka_publish.c   rounds: send, judge, commit or take back
@@ -89,6 +91,18 @@ static inline struct kafka *kafka_of(const struct kafka_channel *channel)
 {
 	return (struct kafka *)channel->base.broker;
 }
+
+enum { KAFKA_NAME_SIZE = 256 };
+
+/* See struct broker_ops: with one producer, and with two. */
+IBID_CHECK enum ibid_code kafka_channel_open(struct broker *base, const char *name,
+                                             struct channel **ret, struct ibid_err *err);
+void kafka_channel_close(struct channel *base);
+IBID_CHECK enum ibid_code kafka_pair_open(struct broker *base, const char *name,
+                                          struct channel **ret, struct ibid_err *err);
+enum ibid_code kafka_pair_publish(struct channel *base, struct record *records, size_t count,
+                                  const atomic_bool *stop, struct ibid_err *err);
+void kafka_pair_close(struct channel *base);
 
 /* A producer for the channel, which has none. Nothing is waited for. */
 IBID_CHECK enum ibid_code kafka_producer_new(struct kafka_channel *channel, struct ibid_err *err);

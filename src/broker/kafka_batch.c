@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json_shape.h"
+#include "broker/cloudevent.h"
+#include "broker/ends.h"
 #include "broker/kafka.h"
 
 #include <assert.h>
@@ -50,6 +53,8 @@ static void clear_end(struct record *record)
 	record->acked_us = 0;
 }
 
+static void refuse_malformed(struct kafka_batch *batch);
+
 enum ibid_code kafka_batch_init(struct kafka_batch *batch, struct record *records, size_t count,
                                 struct ibid_err *err)
 {
@@ -61,6 +66,7 @@ enum ibid_code kafka_batch_init(struct kafka_batch *batch, struct record *record
 		kafka_batch_release(batch);
 		return err_set(err, IBID_NOMEM, "out of memory");
 	}
+	refuse_malformed(batch);
 	return IBID_OK;
 }
 
@@ -101,6 +107,24 @@ static struct record *end_failed(struct kafka_batch *batch, size_t index)
 	hold_later(batch, index);
 	batch->records[index].end = RECORD_FAILED;
 	return &batch->records[index];
+}
+
+static bool is_malformed(struct record *record)
+{
+	if (!cloudevent_check(record))
+		return true;
+	if (!record->payload || json_shape_ok(record->payload, record->payload_size))
+		return false;
+	record_fail(record, FAILURE_POISON, "RECORD_MALFORMED", "its payload is not JSON");
+	return true;
+}
+
+/* What no reader could make sense of ends before anything is sent. */
+static void refuse_malformed(struct kafka_batch *batch)
+{
+	for (size_t i = 0; i < batch->count; i++)
+		if (batch->flights[i].state == FLIGHT_WAITING && is_malformed(&batch->records[i]))
+			end_failed(batch, i);
 }
 
 void kafka_batch_fail(struct kafka_batch *batch, size_t index, rd_kafka_resp_err_t error)

@@ -195,7 +195,8 @@ static enum ibid_code read_number(const struct broker_options *options, size_t o
 		               "destination %s: kafka.%s is `%s`: it must be %s between %lld%s and %lld%s",
 		               options->name, setting->name, text,
 		               setting->kind == BYTES ? "a number of bytes" : "a duration",
-		               (long long)setting->least, unit, (long long)setting->most, unit);
+		               (long long)setting->least, setting->least ? unit : "",
+		               (long long)setting->most, unit);
 	*ret = value;
 	return IBID_OK;
 }

@@ -71,6 +71,15 @@ static int64_t retry_after_us(const struct webhook_answer *answer)
 	return us < WEBHOOK_RETRY_AFTER_US_MAX ? us : WEBHOOK_RETRY_AFTER_US_MAX;
 }
 
+/* What is not about the record and does not pass by itself. */
+static enum record_concern concern_of(const struct meaning *meaning, int status)
+{
+	if (status == 410)
+		return CONCERNS_ALL;
+	bool lasts = meaning->failure == FAILURE_SECURITY || meaning->failure == FAILURE_PERMANENT;
+	return meaning->of_receiver && lasts ? CONCERNS_SENDER : CONCERNS_RECORD;
+}
+
 static bool conclude_answered(struct record *record, const struct webhook_answer *answer)
 {
 	int status = answer->call->status;
@@ -87,6 +96,7 @@ static bool conclude_answered(struct record *record, const struct webhook_answer
 	            busy ? "WEBHOOK_BUSY" : meaning->reason, "the receiver answered %d%s%s", status,
 	            *answer->said ? ": " : "", answer->said);
 	record->retry_after_us = pause_us;
+	record->concern = concern_of(meaning, status);
 	return !meaning->of_receiver && !pause_us;
 }
 
@@ -110,5 +120,7 @@ bool webhook_conclude(struct record *record, const struct webhook_answer *answer
 	else
 		record_fail(record, FAILURE_TRANSIENT, "WEBHOOK_UNREACHABLE",
 		            "the receiver can't be reached, and nothing was sent: %.150s", why);
+	if (record->failure == FAILURE_SECURITY)
+		record->concern = CONCERNS_ALL;
 	return false;
 }

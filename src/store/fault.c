@@ -3,79 +3,43 @@
  *
  * Verbs that end or lend something can't fail and are not counted. Outputs of a verb that reports a
  * fault are untouched, as after a real one: verbs run into a copy. */
-#include "store/outbox.h"
+#include "store/fault.h"
 
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-struct fault {
-	struct store base;
-	struct store_ops ops; /* with the inner store's name: callers choose their dialect by it */
-	struct store *inner;
-	enum fault_kind kind;
-	unsigned at;
-	_Atomic unsigned verbs;
-	_Atomic bool fired;
-};
-
-struct fault_tx {
-	struct tx base;
-	struct tx *inner;
-};
-
-static struct fault *fault_of(struct store *store)
-{
-	return (struct fault *)store;
-}
-
-static struct tx *inner_of(struct tx *tx)
-{
-	return ((struct fault_tx *)tx)->inner;
-}
-
 /* ---- When and how --------------------------------------------------------------------------- */
 
-/* What this call of a verb has to do. */
-enum act { ACT_NONE, ACT_BEFORE, ACT_AFTER, ACT_KILL_AFTER };
-
-static enum act act(struct fault *fault)
+enum fault_act fault_act(struct fault *fault)
 {
 	if (atomic_fetch_add(&fault->verbs, 1) + 1 != fault->at)
-		return ACT_NONE;
+		return FAULT_ACT_NONE;
 	atomic_store(&fault->fired, true);
 	switch (fault->kind) {
 	case FAULT_ERROR_BEFORE:
-	case FAULT_UNKNOWN_BEFORE: return ACT_BEFORE;
-	case FAULT_ERROR_AFTER: return ACT_AFTER;
+	case FAULT_UNKNOWN_BEFORE: return FAULT_ACT_BEFORE;
+	case FAULT_ERROR_AFTER: return FAULT_ACT_AFTER;
 	case FAULT_KILL_BEFORE:
 		kill(getpid(), SIGKILL);
-		return ACT_BEFORE; /* not reached: nobody survives SIGKILL */
-	case FAULT_KILL_AFTER: return ACT_KILL_AFTER;
+		return FAULT_ACT_BEFORE; /* not reached: nobody survives SIGKILL */
+	case FAULT_KILL_AFTER: return FAULT_ACT_KILL_AFTER;
 	}
-	return ACT_NONE;
+	return FAULT_ACT_NONE;
 }
 
-static enum ibid_code unavailable(struct ibid_err *err)
+enum ibid_code fault_unavailable(struct ibid_err *err)
 {
 	return err_set(err, IBID_UNAVAILABLE, "injected fault");
 }
 
 /* The verb was run and said `code`. */
-static enum ibid_code after(enum act what, enum ibid_code code, struct ibid_err *err)
+enum ibid_code fault_after(enum fault_act what, enum ibid_code code, struct ibid_err *err)
 {
-	if (what == ACT_KILL_AFTER)
+	if (what == FAULT_ACT_KILL_AFTER)
 		kill(getpid(), SIGKILL);
-	return what == ACT_AFTER ? unavailable(err) : code;
+	return what == FAULT_ACT_AFTER ? fault_unavailable(err) : code;
 }
-
-/* Run a verb, or not, as the moment demands. */
-#define FAULTY(fault, code, err, call)                                                             \
-	do {                                                                                           \
-		enum act what_ = act(fault);                                                               \
-		(code) = what_ == ACT_BEFORE ? unavailable(err) : after(what_, (call), (err));             \
-	} while (0)
 
 /* ---- Set-up and endings: passed on ---------------------------------------------------------- */
 
@@ -169,13 +133,13 @@ static void fault_free_script(struct store *store, struct script *script)
 
 static void *fault_lend(struct tx *tx, bool lent)
 {
-	return fault_of(tx->store)->inner->ops->lend(inner_of(tx), lent);
+	return fault_of(tx->store)->inner->ops->lend(fault_inner(tx), lent);
 }
 
 /* Free the wrapper; the inner transaction is left. */
 static struct tx *unwrap(struct tx **tx)
 {
-	struct tx *inner = inner_of(*tx);
+	struct tx *inner = fault_inner(*tx);
 	free(*tx);
 	*tx = NULL;
 	return inner;
@@ -263,7 +227,7 @@ static enum ibid_code fault_run_script(struct tx *tx, struct arena *arena,
 	struct outcome outcome = {.status = 0};
 	enum ibid_code code;
 	FAULTY(fault, code, err,
-	       fault->inner->ops->run_script(inner_of(tx), arena, script, values, &outcome, err));
+	       fault->inner->ops->run_script(fault_inner(tx), arena, script, values, &outcome, err));
 	if (code != IBID_UNAVAILABLE)
 		*ret = outcome;
 	return code;
@@ -277,7 +241,7 @@ static enum ibid_code fault_run_query(struct tx *tx, struct arena *arena,
 	struct outcome outcome = {.status = 0};
 	enum ibid_code code;
 	FAULTY(fault, code, err,
-	       fault->inner->ops->run_query(inner_of(tx), arena, script, values, &outcome, err));
+	       fault->inner->ops->run_query(fault_inner(tx), arena, script, values, &outcome, err));
 	if (code != IBID_UNAVAILABLE)
 		*ret = outcome;
 	return code;
@@ -288,7 +252,7 @@ static enum ibid_code fault_put_event(struct tx *tx, const struct event_row *eve
 {
 	struct fault *fault = fault_of(tx->store);
 	enum ibid_code code;
-	FAULTY(fault, code, err, fault->inner->ops->put_event(inner_of(tx), event, err));
+	FAULTY(fault, code, err, fault->inner->ops->put_event(fault_inner(tx), event, err));
 	return code;
 }
 
@@ -297,7 +261,7 @@ static enum ibid_code fault_put_audit(struct tx *tx, const struct audit_row *row
 {
 	struct fault *fault = fault_of(tx->store);
 	enum ibid_code code;
-	FAULTY(fault, code, err, fault->inner->ops->put_audit(inner_of(tx), row, err));
+	FAULTY(fault, code, err, fault->inner->ops->put_audit(fault_inner(tx), row, err));
 	return code;
 }
 
@@ -306,89 +270,15 @@ static enum ibid_code fault_put_command(struct tx *tx, const struct command_row 
 {
 	struct fault *fault = fault_of(tx->store);
 	enum ibid_code code;
-	FAULTY(fault, code, err, fault->inner->ops->put_command(inner_of(tx), row, previous, err));
+	FAULTY(fault, code, err, fault->inner->ops->put_command(fault_inner(tx), row, previous, err));
 	return code;
-}
-
-static enum ibid_code fault_put_exception(struct tx *tx, const struct exception_row *row,
-                                          struct ibid_err *err)
-{
-	struct fault *fault = fault_of(tx->store);
-	enum ibid_code code;
-	FAULTY(fault, code, err, fault->inner->ops->put_exception(inner_of(tx), row, err));
-	return code;
-}
-
-static enum ibid_code fault_resolve_exception(struct tx *tx, const struct exception_end *end,
-                                              struct ibid_err *err)
-{
-	struct fault *fault = fault_of(tx->store);
-	enum ibid_code code;
-	FAULTY(fault, code, err, fault->inner->ops->resolve_exception(inner_of(tx), end, err));
-	return code;
-}
-
-static enum ibid_code fault_assign_exception(struct tx *tx, const struct exception_assignment *to,
-                                             struct ibid_err *err)
-{
-	struct fault *fault = fault_of(tx->store);
-	enum ibid_code code;
-	FAULTY(fault, code, err, fault->inner->ops->assign_exception(inner_of(tx), to, err));
-	return code;
-}
-
-static enum ibid_code fault_put_action(struct tx *tx, const struct action_row *row,
-                                       struct ibid_err *err)
-{
-	struct fault *fault = fault_of(tx->store);
-	enum ibid_code code;
-	FAULTY(fault, code, err, fault->inner->ops->put_action(inner_of(tx), row, err));
-	return code;
-}
-
-static enum ibid_code fault_put_approval(struct tx *tx, const struct approval_row *row,
-                                         struct ibid_err *err)
-{
-	struct fault *fault = fault_of(tx->store);
-	enum ibid_code code;
-	FAULTY(fault, code, err, fault->inner->ops->put_approval(inner_of(tx), row, err));
-	return code;
-}
-
-static enum ibid_code fault_decide_approval(struct tx *tx, const struct approval_end *end,
-                                            struct ibid_err *err)
-{
-	struct fault *fault = fault_of(tx->store);
-	enum ibid_code code;
-	FAULTY(fault, code, err, fault->inner->ops->decide_approval(inner_of(tx), end, err));
-	return code;
-}
-
-static enum ibid_code fault_begin_action(struct store *store, struct tx **ret, struct ibid_err *err)
-{
-	struct fault *fault = fault_of(store);
-	struct tx *inner = NULL;
-	enum ibid_code code;
-	struct fault_tx *tx = calloc(1, sizeof *tx);
-	if (!tx)
-		return err_set(err, IBID_NOMEM, "out of memory");
-	FAULTY(fault, code, err, fault->inner->ops->begin_action(fault->inner, &inner, err));
-	if (code) {
-		fault->inner->ops->rollback(&inner); /* begun, but nobody was told */
-		free(tx);
-		return code;
-	}
-	tx->base.store = store;
-	tx->inner = inner;
-	*ret = &tx->base;
-	return IBID_OK;
 }
 
 static enum ibid_code fault_lock_row(struct tx *tx, const char *row, struct ibid_err *err)
 {
 	struct fault *fault = fault_of(tx->store);
 	enum ibid_code code;
-	FAULTY(fault, code, err, fault->inner->ops->lock_row(inner_of(tx), row, err));
+	FAULTY(fault, code, err, fault->inner->ops->lock_row(fault_inner(tx), row, err));
 	return code;
 }
 
@@ -397,52 +287,7 @@ static enum ibid_code fault_put_payload(struct tx *tx, const struct payload_row 
 {
 	struct fault *fault = fault_of(tx->store);
 	enum ibid_code code;
-	FAULTY(fault, code, err, fault->inner->ops->put_payload(inner_of(tx), row, err));
-	return code;
-}
-
-static enum ibid_code fault_get_payload(struct store *store, struct arena *arena,
-                                        const char *tenant, const struct uuid *command_id,
-                                        struct payload_row *ret, struct ibid_err *err)
-{
-	struct fault *fault = fault_of(store);
-	struct payload_row row;
-	enum ibid_code code;
-	FAULTY(fault, code, err,
-	       fault->inner->ops->get_payload(fault->inner, arena, tenant, command_id, &row, err));
-	if (!code)
-		*ret = row;
-	return code;
-}
-
-static enum ibid_code fault_erase_commands(struct store *store, const struct erasure *erasure,
-                                           struct erasure_progress *progress, struct ibid_err *err)
-{
-	struct fault *fault = fault_of(store);
-	struct erasure_progress moved = *progress;
-	enum ibid_code code;
-	FAULTY(fault, code, err, fault->inner->ops->erase_commands(fault->inner, erasure, &moved, err));
-	if (!code)
-		*progress = moved;
-	return code;
-}
-
-static enum ibid_code fault_list_erasures(struct store *store, struct arena *arena,
-                                          const char *tenant, size_t limit,
-                                          struct erasure_row **ret, size_t *ret_count,
-                                          struct ibid_err *err)
-{
-	struct fault *fault = fault_of(store);
-	struct erasure_row *rows = NULL;
-	size_t count = 0;
-	enum ibid_code code;
-	FAULTY(
-	    fault, code, err,
-	    fault->inner->ops->list_erasures(fault->inner, arena, tenant, limit, &rows, &count, err));
-	if (!code) {
-		*ret = rows;
-		*ret_count = count;
-	}
+	FAULTY(fault, code, err, fault->inner->ops->put_payload(fault_inner(tx), row, err));
 	return code;
 }
 
@@ -450,7 +295,7 @@ static enum ibid_code fault_check_tx(struct tx *tx, struct ibid_err *err)
 {
 	struct fault *fault = fault_of(tx->store);
 	enum ibid_code code;
-	FAULTY(fault, code, err, fault->inner->ops->check_tx(inner_of(tx), err));
+	FAULTY(fault, code, err, fault->inner->ops->check_tx(fault_inner(tx), err));
 	return code;
 }
 
@@ -464,14 +309,14 @@ static enum ibid_code fault_express(struct store *store, struct arena *arena,
 	struct claim claim = {0};
 	struct outcome outcome = {0};
 	bool done = false;
-	enum act what = act(fault);
-	if (what == ACT_BEFORE)
+	enum fault_act what = fault_act(fault);
+	if (what == FAULT_ACT_BEFORE)
 		return fault->kind == FAULT_UNKNOWN_BEFORE ? err_set(err, IBID_UNKNOWN, "injected fault")
-		                                           : unavailable(err);
+		                                           : fault_unavailable(err);
 	enum ibid_code code = fault->inner->ops->express(fault->inner, arena, express, &claim, &outcome,
 	                                                 &done, err);
-	code = after(what, code, err);
-	if (what == ACT_AFTER)
+	code = fault_after(what, code, err);
+	if (what == FAULT_ACT_AFTER)
 		return err_set(err, IBID_UNKNOWN, "injected fault");
 	*ret = claim;
 	*ret_outcome = outcome;
@@ -484,15 +329,15 @@ static enum ibid_code fault_run_group(struct store *store, struct group_member *
                                       size_t count, struct ibid_err *err)
 {
 	struct fault *fault = fault_of(store);
-	enum act what = act(fault);
-	if (what == ACT_BEFORE)
+	enum fault_act what = fault_act(fault);
+	if (what == FAULT_ACT_BEFORE)
 		return fault->kind == FAULT_UNKNOWN_BEFORE ? err_set(err, IBID_UNKNOWN, "injected fault")
-		                                           : unavailable(err);
+		                                           : fault_unavailable(err);
 	enum ibid_code code = fault->inner->ops->run_group(fault->inner, members, count, err);
-	code = after(what, code, err);
-	for (size_t i = 0; what == ACT_AFTER && i < count; i++)
+	code = fault_after(what, code, err);
+	for (size_t i = 0; what == FAULT_ACT_AFTER && i < count; i++)
 		members[i]->done = false;
-	return what == ACT_AFTER ? err_set(err, IBID_UNKNOWN, "injected fault") : code;
+	return what == FAULT_ACT_AFTER ? err_set(err, IBID_UNKNOWN, "injected fault") : code;
 }
 
 static enum ibid_code fault_commit(struct tx **tx, struct arena *arena, struct outcome *ret,
@@ -501,15 +346,15 @@ static enum ibid_code fault_commit(struct tx **tx, struct arena *arena, struct o
 	struct fault *fault = fault_of((*tx)->store);
 	const struct store_ops *ops = fault->inner->ops;
 	struct tx *inner = unwrap(tx);
-	enum act what = act(fault);
-	if (what == ACT_BEFORE) {
+	enum fault_act what = fault_act(fault);
+	if (what == FAULT_ACT_BEFORE) {
 		ops->rollback(&inner);
 		if (fault->kind == FAULT_UNKNOWN_BEFORE)
 			return err_set(err, IBID_UNKNOWN, "injected fault");
-		return unavailable(err);
+		return fault_unavailable(err);
 	}
-	enum ibid_code code = after(what, ops->commit(&inner, arena, ret, err), err);
-	return what == ACT_AFTER ? err_set(err, IBID_UNKNOWN, "injected fault") : code;
+	enum ibid_code code = fault_after(what, ops->commit(&inner, arena, ret, err), err);
+	return what == FAULT_ACT_AFTER ? err_set(err, IBID_UNKNOWN, "injected fault") : code;
 }
 
 static void fault_release_adopted(struct tx **tx)
@@ -550,7 +395,7 @@ static enum ibid_code fault_begin_adopted(struct tx *tx, struct arena *arena,
 	struct begun begun = {.verdict = VERDICT_RUN};
 	enum ibid_code code;
 	FAULTY(fault, code, err,
-	       fault->inner->ops->begin_adopted(inner_of(tx), arena, beginning, &begun, err));
+	       fault->inner->ops->begin_adopted(fault_inner(tx), arena, beginning, &begun, err));
 	if (!code)
 		*ret = begun;
 	return code;
@@ -561,7 +406,7 @@ static enum ibid_code fault_finish_adopted(struct tx *tx, const struct finishing
 {
 	struct fault *fault = fault_of(tx->store);
 	enum ibid_code code;
-	FAULTY(fault, code, err, fault->inner->ops->finish_adopted(inner_of(tx), ending, err));
+	FAULTY(fault, code, err, fault->inner->ops->finish_adopted(fault_inner(tx), ending, err));
 	return code;
 }
 
@@ -573,334 +418,6 @@ static enum ibid_code fault_renew_lease(struct store *store, const char *tenant,
 	enum ibid_code code;
 	FAULTY(fault, code, err,
 	       fault->inner->ops->renew_lease(fault->inner, tenant, id, token, lease_us, err));
-	return code;
-}
-
-static enum ibid_code fault_put_evidence(struct store *store, const struct evidence_row *row,
-                                         struct ibid_err *err)
-{
-	struct fault *fault = fault_of(store);
-	enum ibid_code code;
-	FAULTY(fault, code, err, fault->inner->ops->put_evidence(fault->inner, row, err));
-	return code;
-}
-
-static enum ibid_code fault_put_duplicates(struct store *store, const struct duplicate_row *rows,
-                                           size_t count, const struct duplicate_seen_row *seen,
-                                           size_t seen_count, struct ibid_err *err)
-{
-	struct fault *fault = fault_of(store);
-	enum ibid_code code;
-	FAULTY(fault, code, err,
-	       fault->inner->ops->put_duplicates(fault->inner, rows, count, seen, seen_count, err));
-	return code;
-}
-
-static enum ibid_code fault_get_duplicates(struct store *store, struct arena *arena,
-                                           const char *tenant, const struct uuid *command_id,
-                                           struct duplicate_row *ret, struct ibid_err *err)
-{
-	struct fault *fault = fault_of(store);
-	struct duplicate_row row = {.count = 0};
-	enum ibid_code code;
-	FAULTY(fault, code, err,
-	       fault->inner->ops->get_duplicates(fault->inner, arena, tenant, command_id, &row, err));
-	if (!code)
-		*ret = row;
-	return code;
-}
-
-static enum ibid_code fault_get_command(struct store *store, struct arena *arena,
-                                        const char *tenant, const struct uuid *id,
-                                        const struct identity *identity, struct command_row *ret,
-                                        struct ibid_err *err)
-{
-	struct fault *fault = fault_of(store);
-	struct command_row row = {.linked = false};
-	enum ibid_code code;
-	FAULTY(fault, code, err,
-	       fault->inner->ops->get_command(fault->inner, arena, tenant, id, identity, &row, err));
-	if (!code)
-		*ret = row;
-	return code;
-}
-
-static enum ibid_code fault_get_exception(struct store *store, struct arena *arena,
-                                          const char *tenant, const struct uuid *id,
-                                          struct exception_row *ret, struct ibid_err *err)
-{
-	struct fault *fault = fault_of(store);
-	struct exception_row row = {.tenant = NULL};
-	enum ibid_code code;
-	FAULTY(fault, code, err,
-	       fault->inner->ops->get_exception(fault->inner, arena, tenant, id, &row, err));
-	if (!code)
-		*ret = row;
-	return code;
-}
-
-/* What the lists return: an array and its length. */
-#define FAULTY_LIST(type, verb, ...)                                                               \
-	struct fault *fault = fault_of(store);                                                         \
-	type *rows = NULL;                                                                             \
-	size_t count = 0;                                                                              \
-	enum ibid_code code;                                                                           \
-	FAULTY(fault, code, err,                                                                       \
-	       fault->inner->ops->verb(fault->inner, __VA_ARGS__, &rows, &count, err));                \
-	if (!code) {                                                                                   \
-		*ret = rows;                                                                               \
-		*ret_count = count;                                                                        \
-	}                                                                                              \
-	return code
-
-static enum ibid_code fault_lease_lanes(struct store *store, struct arena *arena,
-                                        const struct lane_wish *wish, struct lane_lease **ret,
-                                        size_t *ret_count, size_t *ret_share, struct ibid_err *err)
-{
-	struct fault *fault = fault_of(store);
-	struct lane_lease *leases = NULL;
-	size_t count = 0, share = 0;
-	enum ibid_code code;
-	FAULTY(fault, code, err,
-	       fault->inner->ops->lease_lanes(fault->inner, arena, wish, &leases, &count, &share, err));
-	if (!code) {
-		*ret = leases;
-		*ret_count = count;
-		*ret_share = share;
-	}
-	return code;
-}
-
-static enum ibid_code fault_read_lane(struct store *store, struct arena *arena,
-                                      const struct lane_lease *lease, const char *cursor,
-                                      size_t limit, bool doubtful, struct lane_batch *ret,
-                                      struct ibid_err *err)
-{
-	struct fault *fault = fault_of(store);
-	struct lane_batch batch = {.count = 0};
-	enum ibid_code code;
-	FAULTY(fault, code, err,
-	       fault->inner->ops->read_lane(fault->inner, arena, lease, cursor, limit, doubtful, &batch,
-	                                    err));
-	if (!code)
-		*ret = batch;
-	return code;
-}
-
-static enum ibid_code fault_list_held(struct store *store, struct arena *arena,
-                                      const struct lane_lease *lease, struct held_event **ret,
-                                      size_t *ret_count, struct ibid_err *err)
-{
-	FAULTY_LIST(struct held_event, list_held, arena, lease);
-}
-
-static enum ibid_code fault_settle_lane(struct store *store,
-                                        const struct lane_settlement *settlement,
-                                        struct ibid_err *err)
-{
-	struct fault *fault = fault_of(store);
-	enum ibid_code code;
-	FAULTY(fault, code, err, fault->inner->ops->settle_lane(fault->inner, settlement, err));
-	return code;
-}
-
-static enum ibid_code fault_list_lanes(struct store *store, struct arena *arena,
-                                       struct lane_row **ret, size_t *ret_count,
-                                       struct ibid_err *err)
-{
-	FAULTY_LIST(struct lane_row, list_lanes, arena);
-}
-
-static enum ibid_code fault_list_deliveries(struct store *store, struct arena *arena,
-                                            const char *tenant, const struct uuid *event_id,
-                                            struct delivery_row **ret, size_t *ret_count,
-                                            struct ibid_err *err)
-{
-	FAULTY_LIST(struct delivery_row, list_deliveries, arena, tenant, event_id);
-}
-
-static enum ibid_code fault_list_commands(struct store *store, struct arena *arena,
-                                          const struct command_filter *filter,
-                                          struct command_row **ret, size_t *ret_count,
-                                          struct ibid_err *err)
-{
-	FAULTY_LIST(struct command_row, list_commands, arena, filter);
-}
-
-static enum ibid_code fault_list_stale(struct store *store, struct arena *arena,
-                                       const struct command_filter *filter,
-                                       struct command_row **ret, size_t *ret_count,
-                                       struct ibid_err *err)
-{
-	FAULTY_LIST(struct command_row, list_stale, arena, filter);
-}
-
-static enum ibid_code fault_list_unknown(struct store *store, struct arena *arena,
-                                         const struct command_filter *filter,
-                                         struct command_row **ret, size_t *ret_count,
-                                         struct ibid_err *err)
-{
-	FAULTY_LIST(struct command_row, list_unknown, arena, filter);
-}
-
-static enum ibid_code fault_list_events(struct store *store, struct arena *arena,
-                                        const char *tenant, const struct uuid *command_id,
-                                        size_t limit, struct event_row **ret, size_t *ret_count,
-                                        struct ibid_err *err)
-{
-	FAULTY_LIST(struct event_row, list_events, arena, tenant, command_id, limit);
-}
-
-static enum ibid_code fault_list_audit(struct store *store, struct arena *arena, const char *tenant,
-                                       const struct uuid *command_id, size_t limit,
-                                       struct audit_row **ret, size_t *ret_count,
-                                       struct ibid_err *err)
-{
-	FAULTY_LIST(struct audit_row, list_audit, arena, tenant, command_id, limit);
-}
-
-static enum ibid_code fault_list_evidence(struct store *store, struct arena *arena,
-                                          const char *tenant, const struct uuid *command_id,
-                                          struct evidence_row **ret, size_t *ret_count,
-                                          struct ibid_err *err)
-{
-	FAULTY_LIST(struct evidence_row, list_evidence, arena, tenant, command_id);
-}
-
-static enum ibid_code fault_list_exceptions(struct store *store, struct arena *arena,
-                                            const struct exception_filter *filter,
-                                            struct exception_row **ret, size_t *ret_count,
-                                            struct ibid_err *err)
-{
-	FAULTY_LIST(struct exception_row, list_exceptions, arena, filter);
-}
-
-static enum ibid_code fault_list_duplicates(struct store *store, struct arena *arena,
-                                            const char *tenant, const struct uuid *command_id,
-                                            size_t limit, struct duplicate_seen_row **ret,
-                                            size_t *ret_count, struct ibid_err *err)
-{
-	FAULTY_LIST(struct duplicate_seen_row, list_duplicates, arena, tenant, command_id, limit);
-}
-
-static enum ibid_code fault_list_references(struct store *store, struct arena *arena,
-                                            const struct reference_filter *filter,
-                                            struct reference_row **ret, size_t *ret_count,
-                                            struct ibid_err *err)
-{
-	FAULTY_LIST(struct reference_row, list_references, arena, filter);
-}
-
-static enum ibid_code fault_list_actions(struct store *store, struct arena *arena,
-                                         const char *tenant, const char *subject_type,
-                                         const char *subject_id, size_t limit,
-                                         struct action_row **ret, size_t *ret_count,
-                                         struct ibid_err *err)
-{
-	FAULTY_LIST(struct action_row, list_actions, arena, tenant, subject_type, subject_id, limit);
-}
-
-static enum ibid_code fault_list_approvals(struct store *store, struct arena *arena,
-                                           const char *tenant, const char *subject_type,
-                                           const char *subject_id, size_t limit,
-                                           struct approval_row **ret, size_t *ret_count,
-                                           struct ibid_err *err)
-{
-	FAULTY_LIST(struct approval_row, list_approvals, arena, tenant, subject_type, subject_id,
-	            limit);
-}
-
-static enum ibid_code fault_put_token(struct store *store, const struct token_row *row,
-                                      struct ibid_err *err)
-{
-	struct fault *fault = fault_of(store);
-	enum ibid_code code;
-	FAULTY(fault, code, err, fault->inner->ops->put_token(fault->inner, row, err));
-	return code;
-}
-
-static enum ibid_code fault_get_token(struct store *store, struct arena *arena, const char *id,
-                                      struct token_row *ret, struct ibid_err *err)
-{
-	struct fault *fault = fault_of(store);
-	struct token_row row = {.tenant = NULL};
-	enum ibid_code code;
-	FAULTY(fault, code, err, fault->inner->ops->get_token(fault->inner, arena, id, &row, err));
-	if (!code)
-		*ret = row;
-	return code;
-}
-
-static enum ibid_code fault_list_tokens(struct store *store, struct arena *arena,
-                                        const struct token_filter *filter, struct token_row **ret,
-                                        size_t *ret_count, struct ibid_err *err)
-{
-	FAULTY_LIST(struct token_row, list_tokens, arena, filter);
-}
-
-static enum ibid_code fault_revoke_token(struct store *store, const char *id, const char *by,
-                                         int64_t at_us, struct ibid_err *err)
-{
-	struct fault *fault = fault_of(store);
-	enum ibid_code code;
-	FAULTY(fault, code, err, fault->inner->ops->revoke_token(fault->inner, id, by, at_us, err));
-	return code;
-}
-
-static enum ibid_code fault_measure(struct store *store, struct arena *arena,
-                                    struct measurement *ret, struct ibid_err *err)
-{
-	struct fault *fault = fault_of(store);
-	struct measurement got = {0};
-	enum ibid_code code;
-	FAULTY(fault, code, err, fault->inner->ops->measure(fault->inner, arena, &got, err));
-	if (!code)
-		*ret = got;
-	return code;
-}
-
-static enum ibid_code fault_doctor(struct store *store, finding_fn *fn, void *user,
-                                   struct ibid_err *err)
-{
-	struct fault *fault = fault_of(store);
-	enum ibid_code code;
-	FAULTY(fault, code, err, fault->inner->ops->doctor(fault->inner, fn, user, err));
-	return code;
-}
-
-static enum ibid_code fault_retain_commands(struct store *store, struct arena *arena,
-                                            const struct retention *retention,
-                                            struct retention_cursor *cursor,
-                                            struct retention_count *ret, struct ibid_err *err)
-{
-	struct fault *fault = fault_of(store);
-	struct retention_cursor moved = *cursor;
-	struct retention_count counted = *ret;
-	enum ibid_code code;
-	FAULTY(
-	    fault, code, err,
-	    fault->inner->ops->retain_commands(fault->inner, arena, retention, &moved, &counted, err));
-	if (!code) {
-		*cursor = moved;
-		*ret = counted;
-	}
-	return code;
-}
-
-static enum ibid_code fault_retain_history(struct store *store, const struct retention *retention,
-                                           struct retention_count *ret, bool *ret_more,
-                                           struct ibid_err *err)
-{
-	struct fault *fault = fault_of(store);
-	struct retention_count counted = *ret;
-	bool more = false;
-	enum ibid_code code;
-	FAULTY(fault, code, err,
-	       fault->inner->ops->retain_history(fault->inner, retention, &counted, &more, err));
-	if (!code) {
-		*ret = counted;
-		*ret_more = more;
-	}
 	return code;
 }
 
@@ -927,8 +444,13 @@ static const struct store_ops fault_ops = {
     .begin_action = fault_begin_action,
     .assign_exception = fault_assign_exception,
     .put_action = fault_put_action,
+    .put_pause = fault_put_pause,
+    .end_pause = fault_end_pause,
+    .list_pauses = fault_list_pauses,
     .put_approval = fault_put_approval,
     .decide_approval = fault_decide_approval,
+    .decide_hold = fault_decide_hold,
+    .withdraw_event = fault_withdraw_event,
     .list_actions = fault_list_actions,
     .list_approvals = fault_list_approvals,
     .put_payload = fault_put_payload,
@@ -954,13 +476,23 @@ static const struct store_ops fault_ops = {
     .list_held = fault_list_held,
     .settle_lane = fault_settle_lane,
     .list_lanes = fault_list_lanes,
+    .list_holds = fault_list_holds,
+    .count_outbox = fault_count_outbox,
+    .measure_outbox = fault_measure_outbox,
     .list_deliveries = fault_list_deliveries,
+    .list_outbox = fault_list_outbox,
+    .get_event = fault_get_event,
     .put_evidence = fault_put_evidence,
     .put_duplicates = fault_put_duplicates,
     .get_duplicates = fault_get_duplicates,
     .list_duplicates = fault_list_duplicates,
     .retain_commands = fault_retain_commands,
     .retain_history = fault_retain_history,
+    .next_span = fault_next_span,
+    .read_span = fault_read_span,
+    .drop_span = fault_drop_span,
+    .restore_events = fault_restore_events,
+    .list_archives = fault_list_archives,
     .get_command = fault_get_command,
     .list_commands = fault_list_commands,
     .list_events = fault_list_events,

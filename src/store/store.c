@@ -19,6 +19,9 @@ static const char *const queue_names[] = {EXCEPTION_QUEUES(EXCEPTION_NAME)};
 static const char *const severity_names[] = {EXCEPTION_SEVERITIES(EXCEPTION_NAME)};
 static const char *const exception_state_names[] = {EXCEPTION_STATES(EXCEPTION_NAME)};
 #undef EXCEPTION_NAME
+#define PAUSE_KIND_NAME(symbol, name) name,
+static const char *const pause_kind_names[] = {PAUSE_KINDS(PAUSE_KIND_NAME)};
+#undef PAUSE_KIND_NAME
 static const char *const decision_names[] = {"", /* it waits */
 #define APPROVAL_DECISION_NAME(name) #name,
                                              APPROVAL_DECISIONS(APPROVAL_DECISION_NAME)
@@ -109,6 +112,19 @@ bool approval_decision_read(const char *name, enum approval_decision *ret)
 	int place = place_of(name ? name : "", decision_names, APPROVAL_DECISION_COUNT);
 	if (place >= 0)
 		*ret = (enum approval_decision)place;
+	return place >= 0;
+}
+
+const char *pause_kind_name(enum pause_kind kind)
+{
+	return pause_kind_names[kind];
+}
+
+bool pause_kind_read(const char *name, enum pause_kind *ret)
+{
+	int place = place_of(name, pause_kind_names, PAUSE_KIND_COUNT);
+	if (place >= 0)
+		*ret = (enum pause_kind)place;
 	return place >= 0;
 }
 

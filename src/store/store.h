@@ -21,6 +21,8 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "base/token.h"
+#include "store/keep.h"
+#include "store/people.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -116,265 +118,6 @@ struct evidence_row {
 	int64_t first_us, last_us, count;
 };
 
-/* Human work waits in queues, each with its own kind of people: X(symbol, name). */
-#define EXCEPTION_QUEUES(X)                                                                        \
-	X(DEAD_LETTER, "dead-letter") /* can't be processed: platform and integration */               \
-	X(BUSINESS, "business")       /* well-formed, but can't complete: the contract's owner */      \
-	X(RECONCILIATION, "reconciliation") /* two sides differ */                                     \
-	X(SECURITY, "security")             /* unauthorized or suspicious */                           \
-	X(DATA_QUALITY, "data-quality")     /* reference data is missing or wrong */
-enum exception_queue {
-#define EXCEPTION_QUEUE_ENUM(symbol, name) QUEUE_##symbol,
-	EXCEPTION_QUEUES(EXCEPTION_QUEUE_ENUM)
-#undef EXCEPTION_QUEUE_ENUM
-	    EXCEPTION_QUEUE_COUNT
-};
-const char *exception_queue_name(enum exception_queue queue); /* as the stores keep it; likewise: */
-bool exception_queue_read(const char *name, enum exception_queue *ret);
-
-#define EXCEPTION_SEVERITIES(X)                                                                    \
-	X(LOW, "low") X(MEDIUM, "medium") X(HIGH, "high") X(CRITICAL, "critical")
-enum exception_severity {
-#define EXCEPTION_SEVERITY_ENUM(symbol, name) SEVERITY_##symbol,
-	EXCEPTION_SEVERITIES(EXCEPTION_SEVERITY_ENUM)
-#undef EXCEPTION_SEVERITY_ENUM
-	    EXCEPTION_SEVERITY_COUNT
-};
-const char *exception_severity_name(enum exception_severity severity);
-bool exception_severity_read(const char *name, enum exception_severity *ret);
-
-#define EXCEPTION_STATES(X) X(OPEN, "OPEN") X(RESOLVED, "RESOLVED")
-enum exception_state {
-#define EXCEPTION_STATE_ENUM(symbol, name) EXCEPTION_##symbol,
-	EXCEPTION_STATES(EXCEPTION_STATE_ENUM)
-#undef EXCEPTION_STATE_ENUM
-	    EXCEPTION_STATE_COUNT
-};
-const char *exception_state_name(enum exception_state state);
-bool exception_state_read(const char *name, enum exception_state *ret);
-
-/* An item of human work: whatever stopped, why, whose it is and what may be done about it (I8). */
-struct exception_row {
-	const char *tenant;
-	struct uuid id;
-	enum exception_queue queue;
-	enum exception_state state;
-	enum exception_severity severity;
-	const char *subject_type, *subject_id; /* what stopped: "command" and its id */
-	const char *business_key;              /* as its sender knows it; NULL: none; likewise: */
-	const char *source;                    /* the system it came from */
-	const char *payload_ref;               /* which payload: never the payload itself */
-	const char *reason;                    /* stable code: never NULL */
-	const char *detail;                    /* a sentence; NULL: none; likewise: */
-	const char *suggestion;
-	const char *owner;          /* team: never NULL */
-	bool retryable;             /* sending it again is safe and may help */
-	const char *actions;        /* what may be done, names joined by commas; "": nothing */
-	const char *needs_approval; /* of them, those that a second person approves; NULL in: none */
-	const char *assignee;       /* out: who works on it; NULL: nobody yet */
-	const char *correlation_id, *trace_id;
-	const char *document_type, *document_id; /* the related document; NULL: none */
-	int64_t opened_us, due_us;               /* due 0: no limit */
-	int64_t resolved_us;                     /* 0: open; then all of these are NULL: */
-	const char *resolution, *resolved_by, *note;
-};
-
-/* How an item ends: the one of `id`, or that which is open for a queue and subject. */
-struct exception_end {
-	const char *tenant;
-	const struct uuid *id;       /* NULL: by queue and subject */
-	const struct uuid *approval; /* with an id: what is decided with it; NULL: nothing */
-	enum exception_queue queue;
-	const char *subject_type, *subject_id;
-	int64_t resolved_us;
-	const char *resolution, *resolved_by; /* never NULL or empty */
-	const char *note;                     /* NULL: none */
-};
-
-/* Whose work an item is. */
-struct exception_assignment {
-	const char *tenant;
-	struct uuid id;
-	const char *owner, *assignee; /* NULL: as it is */
-};
-
-/* What a person did: evidence, which commits with what it did. */
-struct action_row {
-	const char *tenant;
-	struct uuid id;
-	int64_t at_us;
-	const char *actor, *token; /* the token's client, and its id */
-	const char *role;          /* the one that allowed it */
-	const char *action;        /* "assign", "confirm-executed", "approve", ... */
-	const char *subject_type, *subject_id;
-	const char *reason;      /* never empty */
-	const char *parameters;  /* JSON; NULL: none */
-	struct uuid approval_id; /* all zero: nobody else was asked */
-};
-
-#define APPROVAL_DECISIONS(X) X(APPROVED) X(DECLINED) X(LAPSED)
-enum approval_decision {
-	APPROVAL_WAITS, /* not decided */
-#define APPROVAL_DECISION_ENUM(name) APPROVAL_##name,
-	APPROVAL_DECISIONS(APPROVAL_DECISION_ENUM)
-#undef APPROVAL_DECISION_ENUM
-	    APPROVAL_DECISION_COUNT
-};
-const char *approval_decision_name(enum approval_decision decision);        /* NULL: it waits */
-bool approval_decision_read(const char *name, enum approval_decision *ret); /* NULL: it waits */
-
-/* What one person proposes and another decides. One waits per subject. */
-struct approval_row {
-	const char *tenant;
-	struct uuid id;
-	const char *subject_type, *subject_id;
-	const char *action, *parameters; /* JSON; NULL: none */
-	const char *proposed_by, *proposed_token, *reason;
-	int64_t proposed_us;
-	/* Out. */
-	enum approval_decision decision;
-	const char *decided_by, *decided_token, *decided_reason; /* NULL: it waits; or lapsed */
-	int64_t decided_us;                                      /* 0: it waits */
-};
-
-struct approval_end {
-	const char *tenant;
-	struct uuid id;
-	enum approval_decision decision;
-	const char *decided_by, *decided_token, *decided_reason;
-	const char *parameters; /* what stays of them */
-	int64_t decided_us;
-};
-
-/* What is kept of a command's payload: JSON in canonical form, after the contract's classes. */
-struct payload_row {
-	const char *tenant;
-	struct uuid command_id;
-	const char *text; /* NULL in put_payload: keep none */
-	size_t size;
-};
-
-/* A command that came again, with whatever payload, and was not run: counted. */
-struct duplicate_row {
-	const char *tenant;
-	struct uuid command_id;
-	int64_t first_us, last_us, count;
-	int64_t unlisted; /* of those that were to be kept one by one, and are only counted */
-};
-
-/* One of them, where the contract keeps each. */
-struct duplicate_seen_row {
-	const char *tenant;
-	struct uuid command_id;
-	int64_t at_us;
-	const char *client, *actor; /* "" when not given */
-	const char *decision;       /* what it was told: "executed", "conflict", "expired", ... */
-	struct sha256 fingerprint;
-};
-
-/* What is kept how long. Periods are per operation: an operation without one keeps everything. */
-struct retention {
-	int64_t now_us;
-	struct uuid before;   /* only commands with a smaller id are looked at */
-	const char *audit_us; /* JSON: {"create-payment": 315360000000000, ...} */
-	int64_t audit_max_us; /* the longest of them */
-	int64_t events_us;    /* events older than that go; 0: none */
-	size_t batch;         /* rows a step, at most */
-	bool dry_run;         /* change nothing, only count */
-};
-
-/* How far a run of retention got. All zero: at the beginning. */
-struct retention_cursor {
-	const char *tenant;
-	struct uuid id;
-	bool done;
-};
-
-/* What was removed. */
-struct retention_count {
-	int64_t tombstones; /* commands that lost body, payload and text */
-	int64_t commands, answers, payloads, evidence, duplicates, audit, events;
-};
-
-/* What a token allows: X(symbol, name). */
-#define TOKEN_ROLES(X)                                                                             \
-	X(CLIENT, "client")     /* send commands, and look at its own client's */                      \
-	X(OPERATOR, "operator") /* look at all of the tenant's, and work on its exceptions */          \
-	X(APPROVER, "approver") /* decide what waits for a person */                                   \
-	X(ADMIN, "admin")       /* set up */
-enum token_role_place {
-#define TOKEN_ROLE_PLACE(symbol, name) ROLE_PLACE_##symbol,
-	TOKEN_ROLES(TOKEN_ROLE_PLACE)
-#undef TOKEN_ROLE_PLACE
-};
-enum token_role {
-#define TOKEN_ROLE_BIT(symbol, name) ROLE_##symbol = 1 << ROLE_PLACE_##symbol,
-	TOKEN_ROLES(TOKEN_ROLE_BIT)
-#undef TOKEN_ROLE_BIT
-};
-
-/* As the stores keep them: names joined by commas, each of them known and at least one. */
-const char *token_roles_write(struct arena *arena, unsigned roles);
-bool token_roles_read(const char *text, unsigned *ret);
-
-/* A bearer token of the server. */
-struct token_row {
-	struct token token;
-	const char *tenant, *client; /* whose it is: what enters the scope of keys */
-	unsigned roles;
-	const char *created_by;
-	int64_t created_us, expires_us; /* expires 0: never */
-	int64_t revoked_us;             /* out: 0: it is not */
-	const char *revoked_by;         /* out: NULL: it is not */
-};
-
-/* What an erasure removes: X(name, meaning). */
-#define ERASURE_COUNTS(X)                                                                          \
-	X(commands, "commands of which something was erased")                                          \
-	X(payloads, "payloads")                                                                        \
-	X(bodies, "bodies of answers")                                                                 \
-	X(texts, "texts of rejections and failures")                                                   \
-	X(events, "payloads of events")                                                                \
-	X(names, "rows that lost the names of client and actor")                                       \
-	X(exceptions, "exceptions that lost detail and note")
-
-struct erasure_count {
-#define ERASURE_COUNT_MEMBER(name, meaning) int64_t name;
-	ERASURE_COUNTS(ERASURE_COUNT_MEMBER)
-#undef ERASURE_COUNT_MEMBER
-};
-
-/* What is to be forgotten of one tenant: one command, those of a resource, or those of an actor. */
-struct erasure {
-	const char *tenant;
-	struct uuid id;                          /* of the erasure */
-	const struct uuid *command_id;           /* or NULL; likewise: */
-	const char *resource_type, *resource_id; /* both or none */
-	const char *actor;
-	const char *by, *reason; /* for the record; likewise: */
-	const char *selection;   /* JSON; holds no name */
-	int64_t now_us;
-	size_t batch; /* commands a step, at most */
-	bool dry_run; /* change nothing, only count */
-};
-
-/* How far it got. All zero: at the beginning. */
-struct erasure_progress {
-	struct uuid id; /* of the last command that was looked at */
-	bool done;
-	struct erasure_count count;
-	int64_t left; /* commands without an outcome: left as they are */
-};
-
-/* The record that an erasure leaves. */
-struct erasure_row {
-	const char *tenant;
-	struct uuid id;
-	const char *by, *reason, *selection;
-	int64_t at_us, finished_us; /* finished 0: it was cut off, or goes on */
-	struct erasure_count count;
-};
-
 /* What another system calls a resource: (tenant, source system, external id) and the one resource
  * it stands for. A resource has one id in each system that knows it. */
 struct reference_row {
@@ -451,9 +194,22 @@ struct lane_wish;
 struct lane_lease;
 struct lane_batch;
 struct lane_row;
+struct backlog_row;
 struct lane_settlement;
 struct held_event;
+struct hold_row;
+struct hold_decision;
+struct withdrawal;
 struct delivery_row;
+struct outbox_filter;
+struct outbox_row;
+struct archive_span;
+struct archive_seal;
+struct archive_row;
+struct archive_line;
+struct restoring;
+struct restore_count;
+typedef enum ibid_code archive_line_fn(void *user, const struct archive_line *, struct ibid_err *);
 
 /* What a script's emit needs to know about the command it runs for. */
 struct work_context {
@@ -585,24 +341,6 @@ struct command_filter {
 	const char *client;       /* who sent it first; NULL: all */
 	int state;                /* enum command_state; -1: all */
 	const struct uuid *after; /* keyset page: rows older than this id; NULL: from the newest */
-	size_t limit;
-};
-
-struct exception_filter {
-	const char *tenant; /* NULL: all */
-	int queue;          /* enum exception_queue; -1: all */
-	int state;          /* enum exception_state; -1: all */
-	const char *owner;  /* NULL: all; likewise: */
-	const char *assignee;
-	const char *subject_type; /* with its id, the work on one subject */
-	const char *subject_id;
-	const struct uuid *after; /* keyset page: items older than this id; NULL: from the newest */
-	size_t limit;
-};
-
-struct token_filter {
-	const char *tenant; /* NULL: all */
-	const char *after;  /* keyset page: tokens older than the one of this id; NULL: the newest */
 	size_t limit;
 };
 
@@ -759,7 +497,7 @@ struct store_ops {
 	enum ibid_code (*resolve_exception)(struct tx *, const struct exception_end *,
 	                                    struct ibid_err *);
 
-	/* Open a transaction that is no command's, for the four verbs below, resolve_exception and
+	/* Open a transaction that is no command's, for the six verbs below, resolve_exception and
 	 * commit: an action by a person. */
 	enum ibid_code (*begin_action)(struct store *, struct tx **ret, struct ibid_err *);
 
@@ -778,6 +516,22 @@ struct store_ops {
 	/* Decide it, once. IBID_RETRY, from here or from commit: it does not wait any more. Approving
 	 * what one proposed oneself is refused by the database, too. */
 	enum ibid_code (*decide_approval)(struct tx *, const struct approval_end *, struct ibid_err *);
+
+	/* Change what is held as a person decided. Before the verbs on its item, whose rows a
+	 * settlement locks in this order, too. IBID_RETRY, from here or from commit: it is not held in
+	 * that state any more. */
+	enum ibid_code (*decide_hold)(struct tx *, const struct hold_decision *, struct ibid_err *);
+
+	/* Withdraw an event: CANCELLED at each destination that its contract named where it has neither
+	 * arrived nor was skipped, whether its lane has read it or not. Before the verbs on its items.
+	 * That it is so already is success. */
+	enum ibid_code (*withdraw_event)(struct tx *, const struct withdrawal *, struct ibid_err *);
+
+	/* Pause something, and end that: with an action, or the exception that tells about it (I1).
+	 * IBID_RETRY, from here or from commit: it is paused already; it is not paused. Ending looks at
+	 * kind, tenant and name alone. */
+	enum ibid_code (*put_pause)(struct tx *, const struct pause_row *, struct ibid_err *);
+	enum ibid_code (*end_pause)(struct tx *, const struct pause_row *, struct ibid_err *);
 
 	/* Keep a payload with its command (I1), in the place of the one that was kept before. A command
 	 * that gives way to another takes its payload with it: put_command sees to that. */
@@ -851,7 +605,8 @@ struct store_ops {
 
 	/* Say that this relay is there, and lease lanes that are free or whose lease has ended, up to
 	 * its share: as many as there are lanes for each relay that said so lately. Lanes that it holds
-	 * by this name are not among them, but count. `*ret_share`: who holds more gives some up. */
+	 * by this name are not among them, but count. `*ret_share`: who holds more gives some up. Who
+	 * says that it goes is no longer counted, once it has given its lanes up. */
 	enum ibid_code (*lease_lanes)(struct store *, struct arena *, const struct lane_wish *,
 	                              struct lane_lease **ret, size_t *ret_count, size_t *ret_share,
 	                              struct ibid_err *);
@@ -859,19 +614,26 @@ struct store_ops {
 	/* What was committed in the lane since the cursor (the lease's own is only where it stood) and
 	 * has a topic: at most `limit` events and those of the transaction that the last one is of.
 	 * Cheap however much was delivered before, and whoever's transactions are open. `doubtful`:
-	 * leave out what has evidence for this destination. Whoever leased the lane reads so until
-	 * there is no more: the cursor is older than the evidence, or of another server. IBID_SCHEMA:
-	 * the events are of another server, and this one can't tell them from those to come. */
+	 * leave out what has evidence for this destination, or was passed by a person's decision.
+	 * Whoever leased the lane reads so until there is no more: the cursor is older than the
+	 * evidence, or of another server, from which the events were restored. An event that is
+	 * CANCELLED and not passed is among them, and `withdrawn` says so whenever one may be:
+	 * list_held, asked afterwards, names it. */
 	enum ibid_code (*read_lane)(struct store *, struct arena *, const struct lane_lease *,
 	                            const char *cursor, size_t limit, bool doubtful,
 	                            struct lane_batch *ret, struct ibid_err *);
 
-	/* All that stands in the lane's hold, by aggregate and version. */
+	/* All that stands in the lane's hold, by aggregate and version, but what is passed. */
 	enum ibid_code (*list_held)(struct store *, struct arena *, const struct lane_lease *,
 	                            struct held_event **ret, size_t *ret_count, struct ibid_err *);
 
 	/* All of it or nothing. IBID_FENCED: the lane is another's by now, or given up; nothing was
-	 * written. After IBID_UNKNOWN it may be sent again: evidence is kept and counted once. */
+	 * written. After IBID_UNKNOWN it may be sent again: evidence is kept and counted once.
+	 *
+	 * What a person decided meanwhile stands: a hold is written only where the event is held as it
+	 * `was` read, or not at all where it is new; and an item about a delivery opens only with an
+	 * event that is PARKED then. A new one that was CANCELLED before it was read is passed, unless
+	 * it is early. One that arrived leaves the hold, unless it is SKIPPED or CANCELLED there. */
 	enum ibid_code (*settle_lane)(struct store *, const struct lane_settlement *,
 	                              struct ibid_err *);
 
@@ -879,10 +641,40 @@ struct store_ops {
 	enum ibid_code (*list_lanes)(struct store *, struct arena *, struct lane_row **ret,
 	                             size_t *ret_count, struct ibid_err *);
 
+	/* How an event is held, by destination that it is for; also what is passed. */
+	enum ibid_code (*list_holds)(struct store *, struct arena *, const char *tenant,
+	                             const struct uuid *event_id, struct hold_row **ret,
+	                             size_t *ret_count, struct ibid_err *);
+
+	/* What concerns all and what is the tenant's own; NULL: everybody's. The relay first, then
+	 * destinations and event types by name. Cheap: relays ask once a second. */
+	enum ibid_code (*list_pauses)(struct store *, struct arena *, const char *tenant,
+	                              struct pause_row **ret, size_t *ret_count, struct ibid_err *);
+
+	/* Bring the counters of what was written for each destination, and of what relays have passed,
+	 * forward by about `limit` events of each lane. Any number of processes may do so at once: each
+	 * event is counted once. Costs what came since, however much there is. `*ret_more`: there is
+	 * more to count. */
+	enum ibid_code (*count_outbox)(struct store *, size_t limit, bool *ret_more, struct ibid_err *);
+
+	/* How the outbox stands toward each destination that an event names or that has lanes, by name.
+	 * Writes nothing; costs what nobody has counted yet. Exact in its own snapshot where all
+	 * that arrived behind a lane's cursor is among the first BACKLOG_NEAR events there; otherwise
+	 * what is beyond them counts as waiting until the cursor is kept, which is within a second. */
+	enum ibid_code (*measure_outbox)(struct store *, struct arena *, struct backlog_row **ret,
+	                                 size_t *ret_count, struct ibid_err *);
+
 	/* Evidence of one event, the oldest first. */
 	enum ibid_code (*list_deliveries)(struct store *, struct arena *, const char *tenant,
 	                                  const struct uuid *event_id, struct delivery_row **ret,
 	                                  size_t *ret_count, struct ibid_err *);
+
+	/* How events stand toward the destinations that they were written for: a row for each of both,
+	 * the newest event first, its destinations by name. Events that go nowhere are not among them.
+	 * What is held in a state is found from the hold, and a page of the newest without reading the
+	 * others; a filter that few events of a tenant fit may read all of them. */
+	enum ibid_code (*list_outbox)(struct store *, struct arena *, const struct outbox_filter *,
+	                              struct outbox_row **ret, size_t *ret_count, struct ibid_err *);
 
 	/* ---- Evidence and looking -------------------------------------------------------------------
 	 */
@@ -912,6 +704,9 @@ struct store_ops {
 	/* Newest first. */
 	enum ibid_code (*list_commands)(struct store *, struct arena *, const struct command_filter *,
 	                                struct command_row **ret, size_t *ret_count, struct ibid_err *);
+	/* IBID_NOT_FOUND when the tenant has no such event. */
+	enum ibid_code (*get_event)(struct store *, struct arena *, const char *tenant,
+	                            const struct uuid *id, struct event_row *ret, struct ibid_err *);
 	/* Of one command; or of the tenant (newest first, at most `limit`) when command_id is NULL. */
 	enum ibid_code (*list_events)(struct store *, struct arena *, const char *tenant,
 	                              const struct uuid *command_id, size_t limit,
@@ -965,13 +760,44 @@ struct store_ops {
 	                                  struct retention_cursor *, struct retention_count *ret,
 	                                  struct ibid_err *);
 
-	/* One bounded step on what is kept by the month (PostgreSQL: audit entries, events, empty
-	 * answers and payloads; partitions to come are made), or by the row (SQLite: events).
-	 * `*ret_more`: there may be more to do. PostgreSQL keeps all audit entries while an operation
-	 * has no period. */
+	/* One bounded step on what is kept by the month (PostgreSQL: audit entries, empty answers and
+	 * payloads; partitions to come are made; SQLite: nothing). `*ret_more`: there may be more to
+	 * do. PostgreSQL keeps all audit entries while an operation has no period. */
 	enum ibid_code (*retain_history)(struct store *, const struct retention *,
 	                                 struct retention_count *ret, bool *ret_more,
 	                                 struct ibid_err *);
+
+	/* ---- Archive: see archive.h -----------------------------------------------------------------
+	 */
+
+	/* The oldest span behind `after` (NULL: the first one) of events that were created before
+	 * `before_us`, and what keeps events of it from going. `ret->part` is "" behind the last one.
+	 */
+	enum ibid_code (*next_span)(struct store *, struct arena *, int64_t before_us, int64_t now_us,
+	                            const struct archive_span *after, struct archive_span *ret,
+	                            struct ibid_err *);
+
+	/* All that may go of a span, line by line, in an order that is always the same, and its seal.
+	 * Few lines are in memory at a time. What the function returns ends it. */
+	enum ibid_code (*read_span)(struct store *, const struct archive_span *, archive_line_fn *,
+	                            void *user, struct archive_seal *ret, struct ibid_err *);
+
+	/* Drop what was read, and keep the record of its file (NULL: there is none), in one
+	 * transaction. IBID_RETRY: something of it has changed since, and nothing was done. */
+	enum ibid_code (*drop_span)(struct store *, const struct archive_span *,
+	                            const struct archive_seal *, const struct archive_row *,
+	                            struct ibid_err *);
+
+	/* Put events of an archive back, with evidence and holds, all of them or none. No relay sends
+	 * them again; heads of aggregates stay as they are. IBID_DUPLICATE: the store has another event
+	 * in the place of one. IBID_INVALID: they are of another kind of store. IBID_BUSY: of another
+	 * SQLite file, and a relay is running that would take them for new ones. */
+	enum ibid_code (*restore_events)(struct store *, const struct restoring *,
+	                                 struct restore_count *ret, struct ibid_err *);
+
+	/* Newest first. */
+	enum ibid_code (*list_archives)(struct store *, struct arena *, size_t limit,
+	                                struct archive_row **ret, size_t *ret_count, struct ibid_err *);
 
 	/* ---- Erasure --------------------------------------------------------------------------------
 	 */

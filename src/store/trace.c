@@ -214,6 +214,20 @@ static enum ibid_code trace_put_action(struct tx *tx, const struct action_row *r
 	return TRACED(trace, put_action, inner_of(tx), row, err);
 }
 
+static enum ibid_code trace_put_pause(struct tx *tx, const struct pause_row *row,
+                                      struct ibid_err *err)
+{
+	struct trace *trace = trace_of(tx->store);
+	return TRACED(trace, put_pause, inner_of(tx), row, err);
+}
+
+static enum ibid_code trace_end_pause(struct tx *tx, const struct pause_row *row,
+                                      struct ibid_err *err)
+{
+	struct trace *trace = trace_of(tx->store);
+	return TRACED(trace, end_pause, inner_of(tx), row, err);
+}
+
 static enum ibid_code trace_put_approval(struct tx *tx, const struct approval_row *row,
                                          struct ibid_err *err)
 {
@@ -226,6 +240,20 @@ static enum ibid_code trace_decide_approval(struct tx *tx, const struct approval
 {
 	struct trace *trace = trace_of(tx->store);
 	return TRACED(trace, decide_approval, inner_of(tx), end, err);
+}
+
+static enum ibid_code trace_decide_hold(struct tx *tx, const struct hold_decision *decision,
+                                        struct ibid_err *err)
+{
+	struct trace *trace = trace_of(tx->store);
+	return TRACED(trace, decide_hold, inner_of(tx), decision, err);
+}
+
+static enum ibid_code trace_withdraw_event(struct tx *tx, const struct withdrawal *withdrawal,
+                                           struct ibid_err *err)
+{
+	struct trace *trace = trace_of(tx->store);
+	return TRACED(trace, withdraw_event, inner_of(tx), withdrawal, err);
 }
 
 static enum ibid_code trace_begin_action(struct store *store, struct tx **ret, struct ibid_err *err)
@@ -440,12 +468,51 @@ static enum ibid_code trace_settle_lane(struct store *store,
 	return TRACED(trace, settle_lane, trace->inner, settlement, err);
 }
 
+static enum ibid_code trace_list_pauses(struct store *store, struct arena *arena,
+                                        const char *tenant, struct pause_row **ret,
+                                        size_t *ret_count, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, list_pauses, trace->inner, arena, tenant, ret, ret_count, err);
+}
+
 static enum ibid_code trace_list_lanes(struct store *store, struct arena *arena,
                                        struct lane_row **ret, size_t *ret_count,
                                        struct ibid_err *err)
 {
 	struct trace *trace = trace_of(store);
 	return TRACED(trace, list_lanes, trace->inner, arena, ret, ret_count, err);
+}
+
+static enum ibid_code trace_list_holds(struct store *store, struct arena *arena, const char *tenant,
+                                       const struct uuid *event_id, struct hold_row **ret,
+                                       size_t *ret_count, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, list_holds, trace->inner, arena, tenant, event_id, ret, ret_count, err);
+}
+
+static enum ibid_code trace_get_event(struct store *store, struct arena *arena, const char *tenant,
+                                      const struct uuid *id, struct event_row *ret,
+                                      struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, get_event, trace->inner, arena, tenant, id, ret, err);
+}
+
+static enum ibid_code trace_count_outbox(struct store *store, size_t limit, bool *ret_more,
+                                         struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, count_outbox, trace->inner, limit, ret_more, err);
+}
+
+static enum ibid_code trace_measure_outbox(struct store *store, struct arena *arena,
+                                           struct backlog_row **ret, size_t *ret_count,
+                                           struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, measure_outbox, trace->inner, arena, ret, ret_count, err);
 }
 
 static enum ibid_code trace_list_deliveries(struct store *store, struct arena *arena,
@@ -456,6 +523,14 @@ static enum ibid_code trace_list_deliveries(struct store *store, struct arena *a
 	struct trace *trace = trace_of(store);
 	return TRACED(trace, list_deliveries, trace->inner, arena, tenant, event_id, ret, ret_count,
 	              err);
+}
+
+static enum ibid_code trace_list_outbox(struct store *store, struct arena *arena,
+                                        const struct outbox_filter *filter, struct outbox_row **ret,
+                                        size_t *ret_count, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, list_outbox, trace->inner, arena, filter, ret, ret_count, err);
 }
 
 static enum ibid_code trace_put_evidence(struct store *store, const struct evidence_row *row,
@@ -647,6 +722,45 @@ static enum ibid_code trace_retain_history(struct store *store, const struct ret
 	return TRACED(trace, retain_history, trace->inner, retention, ret, ret_more, err);
 }
 
+static enum ibid_code trace_next_span(struct store *store, struct arena *arena, int64_t before_us,
+                                      int64_t now_us, const struct archive_span *behind,
+                                      struct archive_span *ret, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, next_span, trace->inner, arena, before_us, now_us, behind, ret, err);
+}
+
+static enum ibid_code trace_read_span(struct store *store, const struct archive_span *span,
+                                      archive_line_fn *fn, void *user, struct archive_seal *ret,
+                                      struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, read_span, trace->inner, span, fn, user, ret, err);
+}
+
+static enum ibid_code trace_drop_span(struct store *store, const struct archive_span *span,
+                                      const struct archive_seal *seal,
+                                      const struct archive_row *row, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, drop_span, trace->inner, span, seal, row, err);
+}
+
+static enum ibid_code trace_restore_events(struct store *store, const struct restoring *restoring,
+                                           struct restore_count *ret, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, restore_events, trace->inner, restoring, ret, err);
+}
+
+static enum ibid_code trace_list_archives(struct store *store, struct arena *arena, size_t limit,
+                                          struct archive_row **ret, size_t *ret_count,
+                                          struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, list_archives, trace->inner, arena, limit, ret, ret_count, err);
+}
+
 static const struct store_ops trace_ops = {
     .close = trace_close,
     .migrate = trace_migrate,
@@ -670,8 +784,13 @@ static const struct store_ops trace_ops = {
     .begin_action = trace_begin_action,
     .assign_exception = trace_assign_exception,
     .put_action = trace_put_action,
+    .put_pause = trace_put_pause,
+    .end_pause = trace_end_pause,
+    .list_pauses = trace_list_pauses,
     .put_approval = trace_put_approval,
     .decide_approval = trace_decide_approval,
+    .decide_hold = trace_decide_hold,
+    .withdraw_event = trace_withdraw_event,
     .list_actions = trace_list_actions,
     .list_approvals = trace_list_approvals,
     .put_payload = trace_put_payload,
@@ -697,13 +816,23 @@ static const struct store_ops trace_ops = {
     .list_held = trace_list_held,
     .settle_lane = trace_settle_lane,
     .list_lanes = trace_list_lanes,
+    .list_holds = trace_list_holds,
+    .count_outbox = trace_count_outbox,
+    .measure_outbox = trace_measure_outbox,
     .list_deliveries = trace_list_deliveries,
+    .list_outbox = trace_list_outbox,
+    .get_event = trace_get_event,
     .put_evidence = trace_put_evidence,
     .put_duplicates = trace_put_duplicates,
     .get_duplicates = trace_get_duplicates,
     .list_duplicates = trace_list_duplicates,
     .retain_commands = trace_retain_commands,
     .retain_history = trace_retain_history,
+    .next_span = trace_next_span,
+    .read_span = trace_read_span,
+    .drop_span = trace_drop_span,
+    .restore_events = trace_restore_events,
+    .list_archives = trace_list_archives,
     .get_command = trace_get_command,
     .list_commands = trace_list_commands,
     .list_events = trace_list_events,

@@ -2,7 +2,7 @@
 /* action.c -- what people do: evidence of it, and what waits for a second person.
  *
  * Rows are locked in one order everywhere, the exception before its approval: see exception_end.sql
- * and exception_resolve.sql. */
+ * and exception_resolve.sql; and what is held before both: see hold.c. */
 #include "store/postgres/postgres.h"
 
 #include <string.h>

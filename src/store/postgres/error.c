@@ -38,7 +38,7 @@ static const struct {
     {"IB003", IBID_FAILED},      {"IB004", IBID_REJECTED},    {"IB005", IBID_REJECTED},
     {"IB006", IBID_RETRY},       {"IB010", IBID_INVALID},     {"IB011", IBID_MISUSE},
     {"IB012", IBID_MISUSE},      {"IB013", IBID_FAILED},      {"IB014", IBID_FENCED},
-    {"XX001", IBID_IO}, /* corrupted */
+    {"IB017", IBID_DUPLICATE},   {"XX001", IBID_IO}, /* corrupted */
     {"XX002", IBID_IO},
 };
 
@@ -132,6 +132,17 @@ static bool in_our_schema(const PGresult *result)
 	return strcmp(field(result, PG_DIAG_SCHEMA_NAME), "ibid") == 0;
 }
 
+/* Which of our own keys is there twice: a command's is another's by now; evidence is said again. */
+static enum ibid_code own_duplicate(const PGresult *result)
+{
+	const char *constraint = field(result, PG_DIAG_CONSTRAINT_NAME);
+	if (strcmp(constraint, "command_pkey") == 0)
+		return IBID_RETRY;
+	bool evidence = strncmp(constraint, "delivery_", sizeof "delivery_" - 1) == 0 &&
+	                strcmp(constraint, "delivery_hold_pkey") != 0;
+	return evidence ? IBID_DUPLICATE : IBID_INTERNAL;
+}
+
 /* Known whoever's statement it was; IBID_OK when it is not. */
 static enum ibid_code common_code(struct pg_conn *conn, const PGresult *result)
 {
@@ -142,8 +153,7 @@ static enum ibid_code common_code(struct pg_conn *conn, const PGresult *result)
 	if (is_state(result, "0A000") || changed_statements(result))
 		conn->broken = true;
 	if (code == IBID_DUPLICATE && in_our_schema(result))
-		code = strcmp(field(result, PG_DIAG_CONSTRAINT_NAME), "command_pkey") == 0 ? IBID_RETRY
-		                                                                           : IBID_INTERNAL;
+		code = own_duplicate(result);
 	return code;
 }
 

@@ -330,6 +330,22 @@ enum ibid_code pg_list_unknown(struct store *store, struct arena *arena,
 	               (void **)ret, ret_count, err);
 }
 
+enum ibid_code pg_get_event(struct store *store, struct arena *arena, const char *tenant,
+                            const struct uuid *id, struct event_row *ret, struct ibid_err *err)
+{
+	const char *uuid = pg_uuid(arena, id);
+	const char *values[] = {tenant, uuid, uuid, limit_text(arena, 1)};
+	struct event_row *rows = NULL;
+	size_t count = 0;
+	enum ibid_code code = pg_list(store, arena, PG_CALL(EVENT_LIST_COMMAND, .values = values),
+	                              &event_reader, (void **)&rows, &count, err);
+	if (!code && !count)
+		code = err_set(err, IBID_NOT_FOUND, "no such event");
+	if (!code)
+		*ret = rows[0];
+	return code;
+}
+
 enum ibid_code pg_list_events(struct store *store, struct arena *arena, const char *tenant,
                               const struct uuid *command_id, size_t limit, struct event_row **ret,
                               size_t *ret_count, struct ibid_err *err)

@@ -36,6 +36,15 @@ static void read_leases(struct arena *arena, const PGresult *result, const char 
 	}
 }
 
+static enum ibid_code leave(struct store *base, const struct lane_wish *wish, struct ibid_err *err)
+{
+	const char *values[] = {wish->destination, wish->relay};
+	struct pg_call call = PG_CALL(RELAY_GONE, .values = values);
+	enum ibid_code code = pg_pool_query(pg_store_of(base), &call, 1, err);
+	pg_release(&call, 1);
+	return code;
+}
+
 enum ibid_code pg_lease_lanes(struct store *base, struct arena *arena, const struct lane_wish *wish,
                               struct lane_lease **ret, size_t *ret_count, size_t *ret_share,
                               struct ibid_err *err)
@@ -49,6 +58,10 @@ enum ibid_code pg_lease_lanes(struct store *base, struct arena *arena, const str
 	    [LEASE_SEEN] = PG_CALL(RELAY_SEEN, .values = seen),
 	    [LEASE_LANES] = PG_CALL(LANE_LEASE, .values = take),
 	};
+	if (!wish->lease_us) {
+		*ret_count = *ret_share = 0;
+		return leave(base, wish, err);
+	}
 	if (arena->failed)
 		return no_memory(err);
 	enum ibid_code code = pg_pool_query(pg_store_of(base), calls, LEASE_STEPS, err);
@@ -79,7 +92,7 @@ enum batch_column {
 	COLUMN_AFTER,
 	COLUMN_CUT,
 	COLUMN_CURSOR,
-	COLUMN_AHEAD,
+	COLUMN_WITHDRAWN,
 	COLUMN_COUNT
 };
 
@@ -87,11 +100,6 @@ static enum ibid_code read_batch(struct arena *arena, const PGresult *result,
                                  struct lane_batch *ret, struct ibid_err *err)
 {
 	assert(PQntuples(result) && PQnfields(result) == COLUMN_COUNT);
-	if (pg_cell(result, 0, COLUMN_AHEAD))
-		return err_set(err, IBID_SCHEMA,
-		               "events have transaction ids that this server has yet to give (%s): they "
-		               "were restored from another",
-		               pg_cell(result, 0, COLUMN_AHEAD));
 	bool some = pg_cell(result, 0, 0);
 	size_t count = some ? (size_t)PQntuples(result) : 0;
 	struct lane_batch batch = {
@@ -99,6 +107,7 @@ static enum ibid_code read_batch(struct arena *arena, const PGresult *result,
 	    .count = count,
 	    .cursor = pg_cell_text(arena, result, 0, COLUMN_CURSOR),
 	    .more = pg_cell_bool(result, 0, COLUMN_CUT),
+	    .withdrawn = pg_cell_bool(result, 0, COLUMN_WITHDRAWN),
 	};
 	for (size_t i = 0; batch.events && i < count; i++) {
 		pg_read_event(arena, result, (int)i, &batch.events[i].event);
@@ -132,7 +141,7 @@ enum ibid_code pg_read_lane(struct store *base, struct arena *arena, const struc
 
 /* ---- Settling ------------------------------------------------------------------------------- */
 
-enum { ARRAY_BYTES_MAX = 256 << 20, ARRAYS_MAX = 12 };
+enum { ARRAY_BYTES_MAX = 256 << 20, ARRAYS_MAX = 14 };
 
 /* Arrays that travel as text: a row is added to all of them at once. */
 struct arrays {
@@ -169,14 +178,14 @@ static void arrays_write(struct arrays *arrays, const char **ret)
 	}
 }
 
-enum { PUT_DELIVERY = 8, PUT_HOLD = 14, END_HOLD = 3 };
+enum { PUT_DELIVERY = 8, PUT_HOLD = 16, END_HOLD = 3 };
 
 /* The values of all statements of a settlement, and the calls in their order. */
 struct settling {
 	struct arena arena;
 	const struct lane_settlement *settlement;
 	const char *lane[6], *deliveries[PUT_DELIVERY], *ended[END_HOLD], *holds[PUT_HOLD];
-	struct pg_call *calls;
+	struct pg_call *calls, *evidence; /* one of them; NULL: there is none */
 	size_t count;
 };
 
@@ -225,7 +234,8 @@ static void add_deliveries(struct settling *settling)
 		arrays_add(&arrays, values, sizeof values / sizeof *values);
 	}
 	arrays_write(&arrays, settling->deliveries + 2);
-	add_call(settling, PG_CALL(DELIVERY_PUT, .values = settling->deliveries));
+	settling->evidence = &settling->calls[settling->count];
+	add_call(settling, PG_CALL(DELIVERY_ADD, .values = settling->deliveries));
 }
 
 static void end_holds(struct settling *settling)
@@ -273,6 +283,8 @@ static void add_holds(struct settling *settling)
 		    row->why,
 		    pg_time_or_null(arena, row->next_us),
 		    pg_time(arena, row->since_us),
+		    row->passed ? "true" : "false",
+		    row->held ? hold_state_name(row->was) : NULL,
 		};
 		arrays_add(&arrays, values, sizeof values / sizeof *values);
 	}
@@ -288,8 +300,20 @@ static void add_exceptions(struct settling *settling)
 		if (!values)
 			return;
 		pg_exception_values(&settling->arena, &settlement->exceptions[i], values);
-		add_call(settling, PG_CALL(EXCEPTION_INSERT, .values = values));
+		add_call(settling, PG_CALL(EXCEPTION_PARK, .values = values));
 	}
+}
+
+/* Evidence that is there already, because the answer to this very settlement was lost, is rare. */
+static enum ibid_code settle(struct pg_store *store, struct settling *settling,
+                             struct ibid_err *err)
+{
+	enum ibid_code code = pg_pool_query(store, settling->calls, settling->count, err);
+	if (code != IBID_DUPLICATE || !settling->evidence)
+		return code;
+	pg_release(settling->calls, settling->count);
+	*settling->evidence = PG_CALL(DELIVERY_PUT, .values = settling->deliveries);
+	return pg_pool_query(store, settling->calls, settling->count, err);
 }
 
 enum ibid_code pg_settle_lane(struct store *base, const struct lane_settlement *settlement,
@@ -307,8 +331,7 @@ enum ibid_code pg_settle_lane(struct store *base, const struct lane_settlement *
 	add_holds(&settling);
 	add_exceptions(&settling);
 	enum ibid_code code = settling.arena.failed ? no_memory(err)
-	                                            : pg_pool_query(pg_store_of(base), settling.calls,
-	                                                            settling.count, err);
+	                                            : settle(pg_store_of(base), &settling, err);
 	pg_release(settling.calls, settling.count);
 	arena_release(&settling.arena);
 	return code;
@@ -325,7 +348,8 @@ enum held_column {
 	HELD_REASON,
 	HELD_WHY,
 	HELD_NEXT,
-	HELD_SINCE
+	HELD_SINCE,
+	HELD_ARRIVED
 };
 
 static void read_held(struct arena *arena, const PGresult *result, int row, void *ret)
@@ -335,6 +359,7 @@ static void read_held(struct arena *arena, const PGresult *result, int row, void
 	*held = (struct held_event){.early = pg_cell_bool(result, row, HELD_EARLY)};
 	pg_read_event(arena, result, row, &held->event);
 	held->after = held->early ? pg_cell_int(result, row, HELD_AFTER) : 0;
+	held->arrived = pg_cell_bool(result, row, HELD_ARRIVED);
 	held->hold = (struct hold_row){
 	    .tenant = held->event.tenant,
 	    .event_id = held->event.id,
@@ -346,11 +371,13 @@ static void read_held(struct arena *arena, const PGresult *result, int row, void
 	    .why = pg_cell_text(arena, result, row, HELD_WHY),
 	    .next_us = pg_cell_int(result, row, HELD_NEXT),
 	    .since_us = pg_cell_int(result, row, HELD_SINCE),
+	    .held = true,
 	};
 	bool known = hold_state_read(pg_cell(result, row, HELD_STATE), &held->hold.state) &&
 	             (!failure || failure_class_read(failure, &held->hold.failure));
 	assert(known);
 	(void)known;
+	held->hold.was = held->hold.state;
 }
 
 enum ibid_code pg_list_held(struct store *store, struct arena *arena,

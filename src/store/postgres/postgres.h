@@ -95,25 +95,49 @@
 	X(DUPLICATE_PUT, duplicate_put, 2)                                                             \
 	X(DUPLICATE_GET, duplicate_get, 2)                                                             \
 	X(DUPLICATE_SEEN_LIST, duplicate_seen_list, 3)                                                 \
+	X(DELIVERY_ADD, delivery_add, 8)                                                               \
 	X(DELIVERY_LIST, delivery_list, 2)                                                             \
 	X(DELIVERY_PUT, delivery_put, 8)                                                               \
 	X(HOLD_END, hold_end, 3)                                                                       \
 	X(HOLD_LIST, hold_list, 2)                                                                     \
-	X(HOLD_PUT, hold_put, 14)                                                                      \
+	X(HOLD_PUT, hold_put, 16)                                                                      \
+	X(HOLD_DECIDE, hold_decide, 5)                                                                 \
+	X(HOLD_WITHDRAW, hold_withdraw, 3)                                                             \
+	X(HOLD_OF_EVENT, hold_of_event, 2)                                                             \
+	X(EXCEPTION_PARK, exception_park, 22)                                                          \
 	X(LANE_LEASE, lane_lease, 4)                                                                   \
 	X(LANE_LIST, lane_list, 0)                                                                     \
 	X(LANE_MAKE, lane_make, 2)                                                                     \
 	X(LANE_PLAN, lane_plan, 0)                                                                     \
 	X(LANE_PUT, lane_put, 6)                                                                       \
 	X(LANE_READ, lane_read, 5)                                                                     \
+	X(PAUSE_END, pause_end, 3)                                                                     \
+	X(PAUSE_LIST, pause_list, 1)                                                                   \
+	X(PAUSE_PUT, pause_put, 8)                                                                     \
+	X(OUTBOX_GET, outbox_get, 2)                                                                   \
+	X(OUTBOX_LIST, outbox_list, 9)                                                                 \
+	X(OUTBOX_LIST_HELD, outbox_list_held, 9)                                                       \
+	X(OUTBOX_COUNT, outbox_count, 2)                                                               \
+	X(OUTBOX_MEASURE, outbox_measure, 2)                                                           \
+	X(RELAY_GONE, relay_gone, 2)                                                                   \
 	X(RELAY_SEEN, relay_seen, 3)                                                                   \
+	X(ARCHIVE_BEGIN, archive_begin, 0)                                                             \
+	X(ARCHIVE_DROP, archive_drop, 4)                                                               \
+	X(ARCHIVE_LIST, archive_list, 1)                                                               \
+	X(ARCHIVE_MONTHS, archive_months, 2)                                                           \
+	X(ARCHIVE_NEXT, archive_next, 3)                                                               \
+	X(ARCHIVE_PUT, archive_put, 11)                                                                \
+	X(ARCHIVE_READ, archive_read, 5)                                                               \
+	X(ARCHIVE_RESTORE, archive_restore, 2)                                                         \
+	X(ARCHIVE_SEAL, archive_seal, 2)                                                               \
+	X(ARCHIVE_UNDONE, archive_undone, 2)                                                           \
 	X(TOKEN_PUT, token_put, 8)                                                                     \
 	X(TOKEN_GET, token_get, 1)                                                                     \
 	X(TOKEN_LIST, token_list, 3)                                                                   \
 	X(TOKEN_REVOKE, token_revoke, 3)                                                               \
 	X(RETAIN_COMMANDS, retain_commands, 6)                                                         \
 	X(RETAIN_MAKE, retain_make, 2)                                                                 \
-	X(RETAIN_DROP, retain_drop, 4)                                                                 \
+	X(RETAIN_DROP, retain_drop, 3)                                                                 \
 	X(RETAIN_KNOWN, retain_known, 1)                                                               \
 	X(REFERENCE_BY_EXTERNAL, reference_by_external, 3)                                             \
 	X(REFERENCE_BY_RESOURCE, reference_by_resource, 3)                                             \
@@ -461,6 +485,19 @@ enum ibid_code pg_list_duplicates(struct store *, struct arena *, const char *te
 enum ibid_code pg_retain_commands(struct store *, struct arena *, const struct retention *,
                                   struct retention_cursor *, struct retention_count *ret,
                                   struct ibid_err *);
+enum ibid_code pg_next_span(struct store *, struct arena *, int64_t before_us, int64_t now_us,
+                            const struct archive_span *after, struct archive_span *ret,
+                            struct ibid_err *);
+enum ibid_code pg_read_span(struct store *base, const struct archive_span *span,
+                            archive_line_fn *fn, void *user, struct archive_seal *ret,
+                            struct ibid_err *err);
+enum ibid_code pg_drop_span(struct store *, const struct archive_span *,
+                            const struct archive_seal *, const struct archive_row *,
+                            struct ibid_err *);
+enum ibid_code pg_restore_events(struct store *, const struct restoring *,
+                                 struct restore_count *ret, struct ibid_err *);
+enum ibid_code pg_list_archives(struct store *, struct arena *, size_t limit,
+                                struct archive_row **ret, size_t *ret_count, struct ibid_err *);
 enum ibid_code pg_retain_history(struct store *, const struct retention *,
                                  struct retention_count *ret, bool *ret_more, struct ibid_err *);
 /* erase.c */
@@ -510,11 +547,31 @@ enum ibid_code pg_read_lane(struct store *, struct arena *, const struct lane_le
 enum ibid_code pg_list_held(struct store *, struct arena *, const struct lane_lease *,
                             struct held_event **ret, size_t *ret_count, struct ibid_err *);
 enum ibid_code pg_settle_lane(struct store *, const struct lane_settlement *, struct ibid_err *);
+enum ibid_code pg_decide_hold(struct tx *, const struct hold_decision *, struct ibid_err *);
+enum ibid_code pg_withdraw_event(struct tx *, const struct withdrawal *, struct ibid_err *);
+enum ibid_code pg_list_holds(struct store *, struct arena *, const char *tenant,
+                             const struct uuid *event_id, struct hold_row **ret, size_t *ret_count,
+                             struct ibid_err *);
 enum ibid_code pg_list_lanes(struct store *, struct arena *, struct lane_row **ret,
                              size_t *ret_count, struct ibid_err *);
 enum ibid_code pg_list_deliveries(struct store *, struct arena *, const char *tenant,
                                   const struct uuid *event_id, struct delivery_row **ret,
                                   size_t *ret_count, struct ibid_err *);
+
+/* pause.c */
+enum ibid_code pg_put_pause(struct tx *, const struct pause_row *, struct ibid_err *);
+enum ibid_code pg_end_pause(struct tx *, const struct pause_row *, struct ibid_err *);
+enum ibid_code pg_list_pauses(struct store *, struct arena *, const char *tenant,
+                              struct pause_row **ret, size_t *ret_count, struct ibid_err *);
+
+/* outbox_status.c */
+enum ibid_code pg_list_outbox(struct store *, struct arena *, const struct outbox_filter *,
+                              struct outbox_row **ret, size_t *ret_count, struct ibid_err *);
+
+/* outbox_count.c */
+enum ibid_code pg_count_outbox(struct store *, size_t limit, bool *ret_more, struct ibid_err *);
+enum ibid_code pg_measure_outbox(struct store *, struct arena *, struct backlog_row **ret,
+                                 size_t *ret_count, struct ibid_err *);
 
 /* look.c */
 /* Columns that a statement may have behind those of an event: from here on. */
@@ -542,6 +599,8 @@ enum ibid_code pg_list_unknown(struct store *store, struct arena *arena,
 enum ibid_code pg_list_stale(struct store *store, struct arena *arena,
                              const struct command_filter *filter, struct command_row **ret,
                              size_t *ret_count, struct ibid_err *err);
+enum ibid_code pg_get_event(struct store *, struct arena *, const char *tenant,
+                            const struct uuid *id, struct event_row *ret, struct ibid_err *);
 enum ibid_code pg_list_events(struct store *store, struct arena *arena, const char *tenant,
                               const struct uuid *command_id, size_t limit, struct event_row **ret,
                               size_t *ret_count, struct ibid_err *err);

@@ -81,8 +81,6 @@ static void add_dropped(const PGresult *result, struct retention_count *ret)
 		int64_t removed = pg_cell_int(result, row, 1);
 		if (strcmp(kind, "audit") == 0)
 			ret->audit += removed;
-		else if (strcmp(kind, "event") == 0)
-			ret->events += removed;
 	}
 }
 
@@ -94,7 +92,6 @@ static enum ibid_code drop_partition(struct pg_store *store, const struct retent
 	const char *values[] = {
 	    pg_time(&arena, retention->now_us),
 	    audit ? pg_int(&arena, retention->audit_max_us) : NULL,
-	    retention->events_us ? pg_time(&arena, retention->now_us - retention->events_us) : NULL,
 	    retention->dry_run ? "true" : "false",
 	};
 	struct pg_call call = PG_CALL(RETAIN_DROP, .values = values);

@@ -30,10 +30,7 @@ enum ibid_code lite_put_action(struct tx *base, const struct action_row *row, st
 {
 	struct lite_tx *tx = lite_tx_of(base);
 	struct lite_run run;
-	enum ibid_code code = lite_tx_ready(tx, err);
-	if (code)
-		return code;
-	code = lite_start(tx->conn, LITE_action_put, &run, err);
+	enum ibid_code code = lite_tx_start(tx, LITE_action_put, &run, err);
 	lite_bind_text(&run, row->tenant);
 	lite_bind_uuid(&run, &row->id);
 	lite_bind_int(&run, row->at_us);
@@ -73,10 +70,7 @@ enum ibid_code lite_put_approval(struct tx *base, const struct approval_row *row
 {
 	struct lite_tx *tx = lite_tx_of(base);
 	struct lite_run run;
-	enum ibid_code code = lite_tx_ready(tx, err);
-	if (code)
-		return code;
-	code = lite_start(tx->conn, LITE_approval_put, &run, err);
+	enum ibid_code code = lite_tx_start(tx, LITE_approval_put, &run, err);
 	lite_bind_text(&run, row->tenant);
 	lite_bind_uuid(&run, &row->id);
 	lite_bind_text(&run, row->subject_type);
@@ -95,10 +89,7 @@ enum ibid_code lite_decide_approval(struct tx *base, const struct approval_end *
 {
 	struct lite_tx *tx = lite_tx_of(base);
 	struct lite_run run;
-	enum ibid_code code = lite_tx_ready(tx, err);
-	if (code)
-		return code;
-	code = lite_start(tx->conn, LITE_approval_decide, &run, err);
+	enum ibid_code code = lite_tx_start(tx, LITE_approval_decide, &run, err);
 	lite_bind_text(&run, end->tenant);
 	lite_bind_uuid(&run, &end->id);
 	lite_bind_text(&run, approval_decision_name(end->decision));

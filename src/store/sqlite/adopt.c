@@ -202,10 +202,7 @@ static enum ibid_code note(struct lite_conn *conn, enum lite_sql sql, const stru
 	enum ibid_code code = lite_start(conn, sql, &run, err);
 	lite_bind_text(&run, row->identity.tenant);
 	lite_bind_uuid(&run, &row->id);
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return code;
+	return lite_conclude(&run, code, err);
 }
 
 static enum ibid_code write_plan(struct visit *visit, const struct plan *plan,

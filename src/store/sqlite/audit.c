@@ -6,10 +6,7 @@ enum ibid_code lite_put_audit(struct tx *base, const struct audit_row *row, stru
 {
 	struct lite_tx *tx = lite_tx_of(base);
 	struct lite_run run;
-	enum ibid_code code = lite_tx_ready(tx, err);
-	if (code)
-		return code;
-	code = lite_start(tx->conn, LITE_audit_put, &run, err);
+	enum ibid_code code = lite_tx_start(tx, LITE_audit_put, &run, err);
 	lite_bind_uuid(&run, &row->command_id); /* its id, too */
 	lite_bind_uuid(&run, &row->command_id);
 	lite_bind_text(&run, row->tenant);
@@ -27,10 +24,7 @@ enum ibid_code lite_put_audit(struct tx *base, const struct audit_row *row, stru
 	lite_bind_text(&run, row->tracestate);
 	lite_bind_hash(&run, &row->fingerprint);
 	lite_bind_int(&run, row->at_us);
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return lite_tx_failed(tx, code, err);
+	return lite_tx_failed(tx, lite_conclude(&run, code, err), err);
 }
 
 static void read_row(struct lite_run *run, struct arena *arena, void *row)

@@ -281,10 +281,7 @@ static enum ibid_code put_body(struct lite_conn *conn, const struct command_row 
 	lite_bind_text(&run, row->identity.tenant);
 	lite_bind_uuid(&run, &row->id);
 	lite_bind_bytes(&run, row->body, row->body_size);
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return code;
+	return lite_conclude(&run, code, err);
 }
 
 static enum ibid_code delete_body(struct lite_conn *conn, const struct command_row *row,
@@ -294,10 +291,7 @@ static enum ibid_code delete_body(struct lite_conn *conn, const struct command_r
 	enum ibid_code code = lite_start(conn, LITE_answer_delete, &run, err);
 	lite_bind_text(&run, row->identity.tenant);
 	lite_bind_uuid(&run, &row->id);
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return code;
+	return lite_conclude(&run, code, err);
 }
 
 /* Of a command that gave way to another; one that is run again keeps its own. */

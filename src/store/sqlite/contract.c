@@ -65,10 +65,7 @@ static enum ibid_code insert(struct lite_store *store, const struct contract_row
 	lite_bind_hash(&run, &row->digest);
 	lite_bind_text(&run, row->text);
 	lite_bind_int(&run, row->at_us);
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return lite_write_end(store, code, err);
+	return lite_write_end(store, lite_conclude(&run, code, err), err);
 }
 
 /* Looking first keeps the start of a process off the writer; looking last finds what the constraint

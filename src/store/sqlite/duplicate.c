@@ -13,10 +13,7 @@ static enum ibid_code add_count(struct lite_conn *conn, const struct duplicate_r
 	lite_bind_int(&run, row->last_us);
 	lite_bind_int(&run, row->count);
 	lite_bind_int(&run, row->unlisted);
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return code;
+	return lite_conclude(&run, code, err);
 }
 
 static enum ibid_code add_seen(struct lite_conn *conn, const struct duplicate_seen_row *row,
@@ -31,10 +28,7 @@ static enum ibid_code add_seen(struct lite_conn *conn, const struct duplicate_se
 	lite_bind_text(&run, row->actor);
 	lite_bind_text(&run, row->decision);
 	lite_bind_hash(&run, &row->fingerprint);
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return code;
+	return lite_conclude(&run, code, err);
 }
 
 enum ibid_code lite_put_duplicates(struct store *base, const struct duplicate_row *rows,

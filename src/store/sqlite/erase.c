@@ -107,10 +107,7 @@ static enum ibid_code put_record(const struct step *step, struct ibid_err *err)
 #define BIND_COUNT(name, meaning) lite_bind_int(&run, step->count.name);
 	ERASURE_COUNTS(BIND_COUNT)
 #undef BIND_COUNT
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return code;
+	return lite_conclude(&run, code, err);
 }
 
 static enum ibid_code finish_record(const struct step *step, struct ibid_err *err)
@@ -120,10 +117,7 @@ static enum ibid_code finish_record(const struct step *step, struct ibid_err *er
 	lite_bind_text(&run, step->erasure->tenant);
 	lite_bind_uuid(&run, &step->erasure->id);
 	lite_bind_int(&run, step->erasure->now_us);
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return code;
+	return lite_conclude(&run, code, err);
 }
 
 static enum ibid_code erase_window(struct step *step, struct ibid_err *err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event.c -- the outbox: an event is the next version of its aggregate, and never edited (I3, I5).
  */
+#include "base/instant.h"
 #include "store/outbox.h"
 #include "store/sqlite/lite.h"
 
@@ -100,10 +101,7 @@ static enum ibid_code insert(struct lite_tx *tx, const struct event_row *event,
 	lite_bind_text(&run, event->partition_key ? event->partition_key : event->aggregate_id);
 	lite_bind_text(&run, event->headers ? event->headers : "{}");
 	lite_bind_int(&run, place->lane);
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return code;
+	return lite_conclude(&run, code, err);
 }
 
 static enum ibid_code append(struct lite_tx *tx, const struct event_row *event,
@@ -156,10 +154,35 @@ void lite_read_event(struct lite_run *run, struct arena *arena, void *row)
 	ret->causation_id = lite_read_text(run, arena);
 	ret->traceparent = lite_read_text(run, arena);
 	ret->tracestate = lite_read_text(run, arena);
-	ret->at_us = lite_read_int(run);
+	ret->at_us = instant_clamp(lite_read_int(run));
 	ret->topic = lite_read_text(run, arena);
 	ret->partition_key = lite_read_text(run, arena);
 	ret->headers = lite_read_text(run, arena);
+}
+
+enum ibid_code lite_get_event(struct store *base, struct arena *arena, const char *tenant,
+                              const struct uuid *id, struct event_row *ret, struct ibid_err *err)
+{
+	struct lite_store *store = lite_of(base);
+	struct lite_conn *conn;
+	struct lite_run run;
+	struct lite_rows rows = {.arena = arena, .size = sizeof(struct event_row)};
+	enum ibid_code code = lite_reader_take(store, &conn, err);
+	if (code)
+		return code;
+	code = lite_start(conn, LITE_event_list_by_command, &run, err);
+	lite_bind_text(&run, tenant);
+	lite_bind_uuid(&run, id);
+	lite_bind_uuid(&run, id);
+	lite_bind_int(&run, 1);
+	code = lite_rows_read(&rows, &run, lite_read_event, code, err);
+	lite_end(&run);
+	lite_reader_give(store, conn);
+	if (!code && !rows.count)
+		code = err_set(err, IBID_NOT_FOUND, "no such event");
+	if (!code)
+		*ret = *(struct event_row *)rows.items;
+	return code;
 }
 
 enum ibid_code lite_list_events(struct store *base, struct arena *arena, const char *tenant,

@@ -14,10 +14,7 @@ enum ibid_code lite_count_evidence(struct lite_conn *conn, const struct evidence
 	lite_bind_text(&run, row->actor);
 	lite_bind_int(&run, row->first_us);
 	lite_bind_int(&run, row->last_us);
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return code;
+	return lite_conclude(&run, code, err);
 }
 
 enum ibid_code lite_put_evidence(struct store *base, const struct evidence_row *row,

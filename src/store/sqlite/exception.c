@@ -29,10 +29,7 @@ enum ibid_code lite_open_exception(struct lite_conn *conn, const struct exceptio
 	lite_bind_int(&run, row->due_us);
 	lite_bind_text(&run, row->trace_id);
 	lite_bind_text(&run, row->needs_approval ? row->needs_approval : "");
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return code;
+	return lite_conclude(&run, code, err);
 }
 
 enum ibid_code lite_assign_exception(struct tx *base, const struct exception_assignment *to,
@@ -40,10 +37,7 @@ enum ibid_code lite_assign_exception(struct tx *base, const struct exception_ass
 {
 	struct lite_tx *tx = lite_tx_of(base);
 	struct lite_run run;
-	enum ibid_code code = lite_tx_ready(tx, err);
-	if (code)
-		return code;
-	code = lite_start(tx->conn, LITE_exception_assign, &run, err);
+	enum ibid_code code = lite_tx_start(tx, LITE_exception_assign, &run, err);
 	lite_bind_text(&run, to->tenant);
 	lite_bind_uuid(&run, &to->id);
 	lite_bind_text(&run, to->owner);
@@ -72,10 +66,7 @@ static enum ibid_code end_item(struct lite_tx *tx, const struct exception_end *e
 	lite_bind_int(&run, end->resolved_us);
 	lite_bind_text(&run, end->resolved_by);
 	lite_bind_uuid(&run, end->approval);
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return lite_tx_failed(tx, code, err);
+	return lite_tx_failed(tx, lite_conclude(&run, code, err), err);
 }
 
 static void bind_subject(struct lite_run *run, const struct exception_end *end)
@@ -95,9 +86,7 @@ static enum ibid_code end_open(struct lite_tx *tx, const struct exception_end *e
 	enum ibid_code code = lite_start(tx->conn, LITE_approval_lapse_open, &run, err);
 	bind_subject(&run, end);
 	lite_bind_text(&run, end->resolved_by);
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
+	code = lite_conclude(&run, code, err);
 	if (code)
 		return lite_tx_failed(tx, code, err);
 	code = lite_start(tx->conn, LITE_exception_resolve, &run, err);
@@ -105,10 +94,7 @@ static enum ibid_code end_open(struct lite_tx *tx, const struct exception_end *e
 	lite_bind_text(&run, end->resolution);
 	lite_bind_text(&run, end->resolved_by);
 	lite_bind_text(&run, end->note);
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return code;
+	return lite_conclude(&run, code, err);
 }
 
 enum ibid_code lite_put_exception(struct tx *base, const struct exception_row *row,

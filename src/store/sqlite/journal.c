@@ -234,10 +234,7 @@ static enum ibid_code put_group(const struct posting *posting, const struct uuid
 	lite_bind_bytes(&run, posting->date ? posting->date : now, DATE_SIZE);
 	lite_bind_text(&run, posting->description);
 	lite_bind_int(&run, context->now_us);
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return code;
+	return lite_conclude(&run, code, err);
 }
 
 static enum ibid_code put_line(const struct posting *posting, const struct uuid *id, size_t index,
@@ -253,10 +250,7 @@ static enum ibid_code put_line(const struct posting *posting, const struct uuid 
 	lite_bind_text(&run, line->direction);
 	lite_bind_text(&run, line->amount);
 	lite_bind_text(&run, line->currency);
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return code;
+	return lite_conclude(&run, code, err);
 }
 
 /* ---- The same source again ------------------------------------------------------------------ */

@@ -118,6 +118,10 @@ void *lite_tx_lend(struct tx *tx, bool lent);
 /* IBID_OK when the transaction is open and may go on; its doom otherwise. */
 IBID_CHECK enum ibid_code lite_tx_ready(struct lite_tx *tx, struct ibid_err *err);
 
+/* A run within the transaction: as lite_start, where the transaction is open and may go on. */
+IBID_CHECK enum ibid_code lite_tx_start(struct lite_tx *tx, enum lite_sql sql, struct lite_run *run,
+                                        struct ibid_err *err);
+
 /* Doom it with what `err` says, unless `code` is IBID_OK; the first doom stays. Returns `code`. */
 enum ibid_code lite_tx_failed(struct lite_tx *tx, enum ibid_code code, const struct ibid_err *err);
 
@@ -210,6 +214,8 @@ void lite_release_adopted(struct tx **);
 
 /* event.c */
 enum ibid_code lite_put_event(struct tx *, const struct event_row *, struct ibid_err *);
+enum ibid_code lite_get_event(struct store *, struct arena *, const char *tenant,
+                              const struct uuid *id, struct event_row *ret, struct ibid_err *);
 enum ibid_code lite_list_events(struct store *, struct arena *, const char *tenant,
                                 const struct uuid *command_id, size_t limit, struct event_row **ret,
                                 size_t *ret_count, struct ibid_err *);
@@ -226,11 +232,23 @@ enum ibid_code lite_read_lane(struct store *, struct arena *, const struct lane_
 enum ibid_code lite_list_held(struct store *, struct arena *, const struct lane_lease *,
                               struct held_event **ret, size_t *ret_count, struct ibid_err *);
 enum ibid_code lite_settle_lane(struct store *, const struct lane_settlement *, struct ibid_err *);
+enum ibid_code lite_decide_hold(struct tx *, const struct hold_decision *, struct ibid_err *);
+enum ibid_code lite_withdraw_event(struct tx *, const struct withdrawal *, struct ibid_err *);
+enum ibid_code lite_list_holds(struct store *, struct arena *, const char *tenant,
+                               const struct uuid *event_id, struct hold_row **ret,
+                               size_t *ret_count, struct ibid_err *);
+enum ibid_code lite_count_outbox(struct store *, size_t limit, bool *ret_more, struct ibid_err *);
+enum ibid_code lite_measure_outbox(struct store *, struct arena *, struct backlog_row **ret,
+                                   size_t *ret_count, struct ibid_err *);
 enum ibid_code lite_list_lanes(struct store *, struct arena *, struct lane_row **ret,
                                size_t *ret_count, struct ibid_err *);
 enum ibid_code lite_list_deliveries(struct store *, struct arena *, const char *tenant,
                                     const struct uuid *event_id, struct delivery_row **ret,
                                     size_t *ret_count, struct ibid_err *);
+
+/* outbox_status.c */
+enum ibid_code lite_list_outbox(struct store *, struct arena *, const struct outbox_filter *,
+                                struct outbox_row **ret, size_t *ret_count, struct ibid_err *);
 
 /* audit.c */
 enum ibid_code lite_put_audit(struct tx *, const struct audit_row *, struct ibid_err *);
@@ -261,6 +279,12 @@ enum ibid_code lite_get_exception(struct store *, struct arena *, const char *te
 enum ibid_code lite_list_exceptions(struct store *, struct arena *, const struct exception_filter *,
                                     struct exception_row **ret, size_t *ret_count,
                                     struct ibid_err *);
+
+/* pause.c */
+enum ibid_code lite_put_pause(struct tx *, const struct pause_row *, struct ibid_err *);
+enum ibid_code lite_end_pause(struct tx *, const struct pause_row *, struct ibid_err *);
+enum ibid_code lite_list_pauses(struct store *, struct arena *, const char *tenant,
+                                struct pause_row **ret, size_t *ret_count, struct ibid_err *);
 
 /* action.c */
 enum ibid_code lite_begin_action(struct store *, struct tx **ret, struct ibid_err *);
@@ -307,6 +331,21 @@ enum ibid_code lite_retain_commands(struct store *, struct arena *, const struct
                                     struct ibid_err *);
 enum ibid_code lite_retain_history(struct store *, const struct retention *,
                                    struct retention_count *ret, bool *ret_more, struct ibid_err *);
+
+/* archive.c */
+enum ibid_code lite_next_span(struct store *, struct arena *, int64_t before_us, int64_t now_us,
+                              const struct archive_span *after, struct archive_span *ret,
+                              struct ibid_err *);
+enum ibid_code lite_read_span(struct store *base, const struct archive_span *span,
+                              archive_line_fn *fn, void *user, struct archive_seal *ret,
+                              struct ibid_err *err);
+enum ibid_code lite_drop_span(struct store *, const struct archive_span *,
+                              const struct archive_seal *, const struct archive_row *,
+                              struct ibid_err *);
+enum ibid_code lite_restore_events(struct store *, const struct restoring *,
+                                   struct restore_count *ret, struct ibid_err *);
+enum ibid_code lite_list_archives(struct store *, struct arena *, size_t limit,
+                                  struct archive_row **ret, size_t *ret_count, struct ibid_err *);
 
 /* erase.c */
 enum ibid_code lite_erase_commands(struct store *, const struct erasure *,

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- Leases --------------------------------------------------------------------------------- */
 
@@ -24,10 +25,7 @@ static enum ibid_code announce(struct lite_conn *conn, const struct lane_wish *w
 	lite_bind_text(&run, wish->destination);
 	lite_bind_text(&run, wish->relay);
 	lite_bind_int(&run, now_us + wish->lease_us);
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return code;
+	return lite_conclude(&run, code, err);
 }
 
 static enum ibid_code forget_gone(struct lite_conn *conn, const struct lane_wish *wish,
@@ -37,10 +35,7 @@ static enum ibid_code forget_gone(struct lite_conn *conn, const struct lane_wish
 	enum ibid_code code = lite_start(conn, LITE_relay_forget, &run, err);
 	lite_bind_text(&run, wish->destination);
 	lite_bind_int(&run, now_us);
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return code;
+	return lite_conclude(&run, code, err);
 }
 
 static enum ibid_code make_lanes(struct lite_conn *conn, const char *destination,
@@ -50,10 +45,7 @@ static enum ibid_code make_lanes(struct lite_conn *conn, const char *destination
 	enum ibid_code code = lite_start(conn, LITE_relay_lane_make, &run, err);
 	lite_bind_text(&run, destination);
 	lite_bind_int(&run, OUTBOX_LANES);
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return code;
+	return lite_conclude(&run, code, err);
 }
 
 /* Its share of the lanes, and how many it holds. */
@@ -116,6 +108,16 @@ static enum ibid_code lease(struct lite_conn *conn, const struct lane_wish *wish
 	return code;
 }
 
+static enum ibid_code leave(struct lite_conn *conn, const struct lane_wish *wish,
+                            struct ibid_err *err)
+{
+	struct lite_run run;
+	enum ibid_code code = lite_start(conn, LITE_relay_gone, &run, err);
+	lite_bind_text(&run, wish->destination);
+	lite_bind_text(&run, wish->relay);
+	return lite_conclude(&run, code, err);
+}
+
 enum ibid_code lite_lease_lanes(struct store *base, struct arena *arena,
                                 const struct lane_wish *wish, struct lane_lease **ret,
                                 size_t *ret_count, size_t *ret_share, struct ibid_err *err)
@@ -130,7 +132,8 @@ enum ibid_code lite_lease_lanes(struct store *base, struct arena *arena,
 	enum ibid_code code = lite_write_begin(store, lite_wait_us(store), &conn, err);
 	if (code)
 		return code;
-	code = lease(conn, wish, env_wall_us(store->env), &rows, &share, err);
+	code = wish->lease_us ? lease(conn, wish, env_wall_us(store->env), &rows, &share, err)
+	                      : leave(conn, wish, err);
 	code = lite_write_end(store, code, err);
 	if (code)
 		return code;
@@ -159,7 +162,7 @@ struct reading {
 	size_t limit;
 	int64_t seq; /* of the last event that was looked at */
 	struct lite_rows rows;
-	bool more;
+	bool more, withdrawn;
 };
 
 /* Take what did not arrive until there is enough, and look whether anything is behind it. What
@@ -197,6 +200,14 @@ static enum ibid_code read_lane(struct lite_conn *conn, const struct lane_lease 
 		lite_bind_text(&run, lease->destination);
 	code = read_events(reading, &run, code, err);
 	lite_end(&run);
+	if (code)
+		return code;
+	/* After what was read: what was withdrawn before it is told. */
+	code = lite_start(conn, LITE_delivery_hold_withdrawn, &run, err);
+	lite_bind_text(&run, lease->destination);
+	lite_bind_int(&run, lease->lane);
+	reading->withdrawn = lite_row(&run, &code, err);
+	lite_end(&run);
 	return code;
 }
 
@@ -222,7 +233,8 @@ enum ibid_code lite_read_lane(struct store *base, struct arena *arena,
 	if (!code && !behind)
 		code = err_set(err, IBID_NOMEM, "out of memory");
 	if (!code)
-		*ret = (struct lane_batch){reading.rows.items, reading.rows.count, behind, reading.more};
+		*ret = (struct lane_batch){reading.rows.items, reading.rows.count, behind, reading.more,
+		                           reading.withdrawn};
 	return code;
 }
 
@@ -237,18 +249,21 @@ static enum ibid_code read_held(struct lite_run *run, struct arena *arena, struc
 	hold->why = lite_read_text(run, arena);
 	hold->next_us = lite_read_int(run);
 	hold->since_us = lite_read_int(run);
+	ret->arrived = lite_read_small(run) != 0;
 	lite_read_event(run, arena, &ret->event);
 	hold->tenant = ret->event.tenant;
 	hold->event_id = ret->event.id;
 	hold->aggregate_type = ret->event.aggregate_type;
 	hold->aggregate_id = ret->event.aggregate_id;
 	hold->version = ret->event.version;
+	hold->held = true;
 	if (arena->failed)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	if (!hold_state_read(state, &hold->state) ||
 	    (failure && !failure_class_read(failure, &hold->failure)))
 		return err_set(err, IBID_SCHEMA, "an event is held as %s, %s; upgrade ibid", state,
 		               failure ? failure : "no failure");
+	hold->was = hold->state;
 	return IBID_OK;
 }
 
@@ -307,17 +322,15 @@ static enum ibid_code check_fence(struct lite_conn *conn, const struct lane_leas
 }
 
 static enum ibid_code leave_hold(struct lite_conn *conn, const struct lane_lease *lease,
-                                 const struct delivery_row *row, struct ibid_err *err)
+                                 const char *tenant, const struct uuid *event_id,
+                                 struct ibid_err *err)
 {
 	struct lite_run run;
 	enum ibid_code code = lite_start(conn, LITE_delivery_hold_delete, &run, err);
-	lite_bind_text(&run, row->tenant);
-	lite_bind_uuid(&run, &row->event_id);
+	lite_bind_text(&run, tenant);
+	lite_bind_uuid(&run, event_id);
 	lite_bind_text(&run, lease->destination);
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return code;
+	return lite_conclude(&run, code, err);
 }
 
 static void bind_or_none(struct lite_run *run, int64_t number)
@@ -348,13 +361,16 @@ static enum ibid_code put_delivery(struct lite_conn *conn, const struct lane_lea
 	if (!code)
 		*ret_new += sqlite3_changes(conn->db);
 	lite_end(&run);
-	return !code && row->was_held ? leave_hold(conn, lease, row, err) : code;
+	return !code && row->was_held ? leave_hold(conn, lease, row->tenant, &row->event_id, err)
+	                              : code;
 }
 
 static enum ibid_code put_hold(struct lite_conn *conn, const struct lane_lease *lease,
                                const struct hold_row *row, struct ibid_err *err)
 {
 	struct lite_run run;
+	if (row->state == HOLD_ELSEWHERE && row->passed)
+		return leave_hold(conn, lease, row->tenant, &row->event_id, err);
 	enum ibid_code code = lite_start(conn, LITE_delivery_hold_put, &run, err);
 	lite_bind_text(&run, row->tenant);
 	lite_bind_uuid(&run, &row->event_id);
@@ -370,10 +386,24 @@ static enum ibid_code put_hold(struct lite_conn *conn, const struct lane_lease *
 	lite_bind_text(&run, row->why);
 	lite_bind_int_or_null(&run, row->next_us);
 	lite_bind_int(&run, row->since_us);
-	if (!code)
-		code = lite_finish(&run, err);
+	lite_bind_int(&run, row->passed);
+	lite_bind_text(&run, row->held ? hold_state_name(row->was) : NULL);
+	return lite_conclude(&run, code, err);
+}
+
+/* About a delivery, unless a person decided meanwhile. */
+static enum ibid_code open_item(struct lite_conn *conn, const struct exception_row *row,
+                                struct ibid_err *err)
+{
+	struct lite_run run;
+	if (strcmp(row->subject_type, "delivery") != 0)
+		return lite_open_exception(conn, row, err);
+	enum ibid_code code = lite_start(conn, LITE_delivery_hold_parked, &run, err);
+	lite_bind_text(&run, row->tenant);
+	lite_bind_text(&run, row->subject_id);
+	bool parked = lite_row(&run, &code, err);
 	lite_end(&run);
-	return code;
+	return code || !parked ? code : lite_open_exception(conn, row, err);
 }
 
 static enum ibid_code move_lane(struct lite_conn *conn, const struct lane_settlement *settlement,
@@ -389,10 +419,7 @@ static enum ibid_code move_lane(struct lite_conn *conn, const struct lane_settle
 	lite_bind_int(&run, settlement->lease_us);
 	lite_bind_int(&run, now_us);
 	lite_bind_int(&run, delivered);
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return code;
+	return lite_conclude(&run, code, err);
 }
 
 static enum ibid_code settle(struct lite_conn *conn, const struct lane_settlement *settlement,
@@ -406,7 +433,7 @@ static enum ibid_code settle(struct lite_conn *conn, const struct lane_settlemen
 	for (size_t i = 0; !code && i < settlement->hold_count; i++)
 		code = put_hold(conn, lease, &settlement->holds[i], err);
 	for (size_t i = 0; !code && i < settlement->exception_count; i++)
-		code = lite_open_exception(conn, &settlement->exceptions[i], err);
+		code = open_item(conn, &settlement->exceptions[i], err);
 	return code ? code : move_lane(conn, settlement, delivered, now_us, err);
 }
 

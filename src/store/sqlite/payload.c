@@ -12,10 +12,7 @@ enum ibid_code lite_keep_payload(struct lite_conn *conn, const struct payload_ro
 	lite_bind_uuid(&run, &row->command_id);
 	if (row->text)
 		lite_bind_bytes(&run, row->text, row->size);
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return code;
+	return lite_conclude(&run, code, err);
 }
 
 enum ibid_code lite_put_payload(struct tx *base, const struct payload_row *row,

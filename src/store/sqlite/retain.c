@@ -157,47 +157,11 @@ enum ibid_code lite_retain_commands(struct store *base, struct arena *arena,
 	return code;
 }
 
-static enum ibid_code remove_events(struct lite_conn *conn, const struct retention *retention,
-                                    int64_t *ret, struct ibid_err *err)
-{
-	struct lite_run run;
-	/* A dry run can't go on where it was: it looks at all at once. */
-	size_t batch = retention->dry_run ? INT32_MAX : retention->batch;
-	enum ibid_code code = lite_do(conn, LITE_retention_open, err);
-	if (code)
-		return code;
-	code = lite_start(conn, LITE_retain_event, &run, err);
-	lite_bind_int(&run, retention->now_us - retention->events_us);
-	lite_bind_int(&run, (int64_t)batch);
-	if (!code)
-		code = lite_finish(&run, err);
-	if (!code)
-		*ret = sqlite3_changes(conn->db);
-	lite_end(&run);
-	return code ? code : lite_do(conn, LITE_retention_close, err);
-}
-
 enum ibid_code lite_retain_history(struct store *base, const struct retention *retention,
                                    struct retention_count *ret, bool *ret_more,
                                    struct ibid_err *err)
 {
-	struct lite_store *store = lite_of(base);
-	struct lite_conn *conn;
-	int64_t removed = 0;
+	(void)base, (void)retention, (void)ret, (void)err;
 	*ret_more = false;
-	if (!retention->events_us)
-		return IBID_OK;
-	enum ibid_code code = lite_write_begin(store, lite_wait_us(store), &conn, err);
-	if (code)
-		return code;
-	code = remove_events(conn, retention, &removed, err);
-	if (!code && retention->dry_run)
-		lite_write_rollback(store);
-	else
-		code = lite_write_end(store, code, err);
-	if (!code) {
-		ret->events += removed;
-		*ret_more = removed > 0 && !retention->dry_run;
-	}
-	return code;
+	return IBID_OK;
 }

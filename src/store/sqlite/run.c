@@ -154,6 +154,14 @@ void lite_end(struct lite_run *run)
 	run->stmt = NULL;
 }
 
+enum ibid_code lite_conclude(struct lite_run *run, enum ibid_code code, struct ibid_err *err)
+{
+	if (!code)
+		code = lite_finish(run, err);
+	lite_end(run);
+	return code;
+}
+
 enum ibid_code lite_number(struct lite_conn *conn, enum lite_sql sql, int64_t *ret,
                            struct ibid_err *err)
 {
@@ -172,8 +180,5 @@ enum ibid_code lite_do(struct lite_conn *conn, enum lite_sql sql, struct ibid_er
 {
 	struct lite_run run;
 	enum ibid_code code = lite_start(conn, sql, &run, err);
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return code;
+	return lite_conclude(&run, code, err);
 }

@@ -53,6 +53,10 @@ struct sha256 lite_read_hash(struct lite_run *run);
 
 void lite_end(struct lite_run *run);
 
+/* Both for a statement that returns no rows: finish it, unless starting it failed with `code`, and
+ * end it. */
+enum ibid_code lite_conclude(struct lite_run *run, enum ibid_code code, struct ibid_err *err);
+
 /* A statement without parameters: its first column, 0 without a row. */
 enum ibid_code lite_number(struct lite_conn *conn, enum lite_sql sql, int64_t *ret,
                            struct ibid_err *err);

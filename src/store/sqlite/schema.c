@@ -81,10 +81,7 @@ static enum ibid_code note_version(struct lite_store *store, struct lite_conn *c
 	lite_bind_int(&run, migration->version);
 	lite_bind_text(&run, migration->name);
 	lite_bind_int(&run, env_wall_us(store->env));
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return code;
+	return lite_conclude(&run, code, err);
 }
 
 static enum ibid_code run_migrations(struct lite_store *store, struct lite_conn *conn,
@@ -206,10 +203,7 @@ static enum ibid_code note_file(struct lite_conn *conn, const char *name,
 	lite_bind_text(&run, name);
 	lite_bind_hash(&run, digest);
 	lite_bind_int(&run, now_us);
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return code;
+	return lite_conclude(&run, code, err);
 }
 
 static enum ibid_code file_state(struct lite_conn *conn, const char *name,

@@ -57,10 +57,7 @@ static enum ibid_code put_move(struct lite_conn *conn, enum lite_sql sql, const 
 		lite_bind_text(&run, move->child->text);
 		lite_bind_text(&run, move->child->next->text);
 	}
-	if (!code)
-		code = lite_finish(&run, err);
-	lite_end(&run);
-	return code;
+	return lite_conclude(&run, code, err);
 }
 
 static enum ibid_code define(struct lite_conn *conn, struct arena *arena, sqlite3_value **values,

@@ -131,6 +131,14 @@ enum ibid_code lite_tx_ready(struct lite_tx *tx, struct ibid_err *err)
 	return IBID_OK;
 }
 
+enum ibid_code lite_tx_start(struct lite_tx *tx, enum lite_sql sql, struct lite_run *run,
+                             struct ibid_err *err)
+{
+	*run = (struct lite_run){.conn = tx->conn};
+	enum ibid_code code = lite_tx_ready(tx, err);
+	return code ? code : lite_start(tx->conn, sql, run, err);
+}
+
 void *lite_tx_lend(struct tx *base, bool lent)
 {
 	struct lite_tx *tx = lite_tx_of(base);

@@ -486,13 +486,15 @@ begin
 		raise exception 'status % is no success: 200 to 399', coalesce(command_complete.status::text, 'null')
 			using errcode = 'IB010', hint = 'reject with ibid.command_reject, fail with ibid.command_fail';
 	end if;
+	-- Not by command_lease, which seems to be empty and, beside a transaction that stays open, is full of what has
+	-- ended: hence the other collation.
 	update ibid.command as c set state = 'COMPLETED', audit_id = c.id, finished_at = now,
 		linked = coalesce(command_complete.linked, false),
 		status = case when open.keep = 'none' then 0 else command_complete.status end,
 		resource_type = case when open.keep in ('full', 'reference') then command_complete.resource_type end,
 		resource_id = case when open.keep in ('full', 'reference') then command_complete.resource_id end
 	where c.tenant = open.tenant and c.operation = open.operation and c.scope = open.scope
-		and c.key = open.key and c.id = open.command_id and c.state = 'IN_PROGRESS'
+		and c.key = open.key and c.id = open.command_id and c.state collate "POSIX" = 'IN_PROGRESS'
 	returning c.attempts, c.client, c.actor, c.fingerprint into strict done;
 	if command_complete.body is not null and open.keep = 'full' then
 		insert into ibid.answer (tenant, command_id, attempts, body)
@@ -528,7 +530,7 @@ begin
 		causation_id = open.causation_id, traceparent = ibid.traceparent_in(open.trace),
 		tracestate = ibid.tracestate_in(open.trace)
 	where c.tenant = open.tenant and c.operation = open.operation and c.scope = open.scope
-		and c.key = open.key and c.id = open.command_id and c.state = 'IN_PROGRESS';
+		and c.key = open.key and c.id = open.command_id and c.state collate "POSIX" = 'IN_PROGRESS';
 end $$;
 comment on function ibid.refuse_command(uuid, text, int, text, text) is
 	'finishes a command without success: for good, or until it is tried again, as the contract says of the class';

@@ -13,7 +13,7 @@ create index event_lane on ibid.event (lane, xid) where topic is not null;
 
 create function ibid.lane_of(tenant text, aggregate_type text, aggregate_id text) returns smallint
 language sql immutable as $$
-	select (hashtextextended(tenant || chr(10) || aggregate_type || chr(10) || aggregate_id, 0) & 3)::smallint
+	select (hashtextextended(tenant || chr(10) || aggregate_type || chr(10) || aggregate_id, 0) & 1)::smallint
 $$;
 comment on function ibid.lane_of(text, text, text) is 'the lane of a new aggregate';
 
@@ -75,10 +75,15 @@ create table ibid.delivery_hold (
 	why text,
 	next_at timestamptz,
 	since timestamptz not null,
-	primary key (destination, tenant, event_id),
-	constraint delivery_hold_state_check check (state in ('WAITS', 'FAILED', 'PARKED', 'RELEASED', 'SKIPPED'))
+	passed boolean not null default false, -- SKIPPED or CANCELLED, and in nobody's way: it stays as evidence
+	primary key (tenant, event_id, destination),
+	constraint delivery_hold_state_check
+		check (state in ('WAITS', 'FAILED', 'PARKED', 'RELEASED', 'SKIPPED', 'CANCELLED', 'ELSEWHERE')) -- the last: it is not for there, and came early
 );
-create index delivery_hold_lane on ibid.delivery_hold (destination, lane, tenant, aggregatetype, aggregateid, version);
+create index delivery_hold_lane on ibid.delivery_hold (destination, lane, tenant, aggregatetype, aggregateid, version)
+	where not passed;
+-- Asked for at each reading of a lane, and almost always empty.
+create index delivery_hold_withdrawn on ibid.delivery_hold (destination, lane) where state = 'CANCELLED' and not passed;
 comment on table ibid.delivery_hold is
 	'events that could not go to a destination, and those behind them in their aggregates (I5, I8)';
 

@@ -155,10 +155,9 @@ end $$;
 comment on function ibid.make_partitions(int, timestamptz) is 'makes the partitions of this month and the next';
 
 -- Drops one partition that nobody needs, or only counts all of them: audit entries after the audit period,
--- events that were to go and none of which is held, evidence of their delivery after them, answers and payloads
--- that are all deleted. A month is dropped as a whole or not at all.
-create function ibid.drop_partition(now timestamptz, audit_us bigint, events_before timestamptz,
-	only_count boolean)
+-- evidence of the delivery of events that are gone, answers and payloads that are all deleted. A month is dropped
+-- as a whole or not at all. Events go by ibid.drop_event_month.
+create function ibid.drop_partition(now timestamptz, audit_us bigint, only_count boolean)
 returns table (kind text, removed bigint) language plpgsql set lock_timeout = '3s' as $$
 declare
 	part record;
@@ -171,25 +170,20 @@ begin
 		from pg_inherits as i
 		join pg_class as c on c.oid = i.inhrelid
 		join pg_class as p on p.oid = i.inhparent
-		where p.relnamespace = 'ibid'::regnamespace and p.relname in ('answer', 'payload', 'event', 'delivery', 'audit')
+		where p.relnamespace = 'ibid'::regnamespace and p.relname in ('answer', 'payload', 'delivery', 'audit')
 			and c.relname ~ '_[0-9]{6}$'
 		order by c.relname
 	loop
 		continue when part.ends > now;
 		execute case part.root
 			when 'audit' then format('select $1 is null or exists (select from ibid.%I where at > $1)', part.name)
-			when 'event' then
-				format('select $1 is null or exists (select from ibid.%1$I where created_at > $1)
-					or exists (select from ibid.delivery_hold as h join ibid.%1$I as e
-						on e.tenant = h.tenant and e.id = h.event_id)', part.name)
 			when 'delivery' then
 				format('select to_regclass(%2$L) is not null or exists (select from ibid.%1$I as d
 					join ibid.event as e on e.tenant = d.tenant and e.id = d.event_id)', part.name,
 					'ibid.' || replace(part.name, 'delivery', 'event'))
 			else format('select exists (select from ibid.%I)', part.name) end
 			into needed
-			using case part.root when 'audit' then now - audit_us * interval '1 microsecond'
-				when 'event' then events_before end;
+			using case part.root when 'audit' then now - audit_us * interval '1 microsecond' end;
 		continue when needed;
 		execute format('select count(*) from ibid.%I', part.name) into removed;
 		kind := part.root;
@@ -200,8 +194,8 @@ begin
 		exit when not only_count;
 	end loop;
 end $$;
-comment on function ibid.drop_partition(timestamptz, bigint, timestamptz, boolean) is
-	'drops one month of audit entries, events or answers that has had its time';
+comment on function ibid.drop_partition(timestamptz, bigint, boolean) is
+	'drops one month of audit entries, payloads or answers that has had its time';
 
 select ibid.make_partitions(3);
 

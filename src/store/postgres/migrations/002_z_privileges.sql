@@ -76,6 +76,9 @@ begin
 			ibid.canonical(text), ibid.contract_of(text, int), ibid.tenants(),
 			ibid.fingerprint(json, text, text, text, text, text) to ibid_app;
 		grant select on ibid.contract to ibid_app;
+		grant select on ibid.outbox_status to ibid_app;
+		grant execute on function ibid.outbox_states() to ibid_app; -- and who holds a lane, which is nobody's data:
+		grant select (destination, lane, relay, lease_until) on ibid.relay_lane to ibid_app;
 	end if;
 	if service then
 		grant usage on schema ibid to ibid_service;
@@ -87,10 +90,15 @@ begin
 	end if;
 	if operator then
 		grant select on all tables in schema ibid to ibid_operator;
+		grant execute on function ibid.outbox_states(), ibid.microseconds(timestamptz) to ibid_operator;
+		grant execute on function ibid.cursor_snapshot(text), ibid.names_destination(text, text),
+			ibid.outbox_news(smallint, pg_snapshot, pg_snapshot), ibid.outbox_window(text, smallint, pg_snapshot, bigint),
+			ibid.measure_outbox(int, bigint) to ibid_operator;
 	end if;
 	if eraser then
 		grant usage on schema ibid to ibid_eraser;
 		grant select on all tables in schema ibid to ibid_eraser;
+		grant execute on function ibid.outbox_states(), ibid.microseconds(timestamptz) to ibid_eraser;
 		grant execute on function ibid.erase_commands(uuid, text, uuid, uuid, text, text, text, int, text, text,
 			text, timestamptz) to ibid_eraser;
 	end if;
@@ -131,7 +139,11 @@ begin
 		grant insert, update (seen_at), delete on ibid.relay to ibid_service;
 		grant insert, update (relay, token, lease_until, cursor, moved_at, delivered) on ibid.relay_lane
 			to ibid_service;
-		grant update (state, attempts, failure, reason, why, next_at), delete on ibid.delivery_hold to ibid_service;
+		grant insert, update (cursor) on ibid.outbox_scan to ibid_service;
+		grant insert, update (written, behind, passed), delete on ibid.outbox_count to ibid_service;
+		grant update (state, attempts, failure, reason, why, next_at, passed), delete on ibid.delivery_hold
+			to ibid_service;
+		grant delete on ibid.pause to ibid_service;
 		grant update (payload), delete on ibid.payload to ibid_service;
 		grant update (last_at, count) on ibid.evidence to ibid_service;
 		grant update (first_at, last_at, count, unlisted) on ibid.duplicate to ibid_service;

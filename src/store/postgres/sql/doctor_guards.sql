@@ -4,6 +4,7 @@ select format('trigger %s of ibid.%s', wanted.name, wanted.root)
 from (values ('event', 'event_is_never_edited'), ('event', 'event_is_never_emptied'),
 	('delivery', 'delivery_is_never_edited'), ('delivery', 'delivery_is_never_emptied'),
 	('audit', 'audit_is_never_edited'), ('audit', 'audit_is_never_emptied'),
+	('archive', 'archive_is_never_edited'), ('archive', 'archive_is_never_emptied'),
 	('open_command', 'command_is_finished'), ('journal_group', 'journal_group_is_never_edited'),
 	('journal_group', 'journal_group_is_never_emptied'), ('journal_line', 'journal_line_is_never_edited'),
 	('journal_line', 'journal_line_is_never_emptied'), ('journal_line', 'journal_line_is_of_a_whole_group'),

@@ -9,7 +9,8 @@ from (values ('command_pkey'), ('command_tenant_id_key'), ('answer_pkey'), ('pay
 	('journal_group_source_key'), ('journal_line_pkey'), ('journal_line_account'),
 	('machine_move_pkey'), ('machine_state_pkey'), ('machine_history_pkey'), ('duplicate_seen_pkey'), ('token_pkey'),
 	('action_pkey'), ('action_subject'), ('approval_pkey'), ('approval_waiting_key'), ('approval_subject'),
-	('event_lane'), ('relay_pkey'), ('relay_lane_pkey'), ('delivery_pkey'), ('delivery_hold_pkey'), ('delivery_hold_lane'))
+	('archive_pkey'), ('event_lane'), ('relay_pkey'), ('relay_lane_pkey'), ('delivery_pkey'), ('delivery_hold_pkey'),
+	('delivery_hold_lane'), ('delivery_hold_withdrawn'), ('pause_pkey'), ('outbox_scan_pkey'), ('outbox_count_pkey'))
 	as wanted (name)
 where not exists (
 	select from pg_catalog.pg_index as i

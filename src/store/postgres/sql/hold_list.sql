@@ -1,16 +1,18 @@
 -- hold_list: $1 destination, $2 lane
 -- The columns of an event, and of its hold. Early: the one that it comes behind neither arrived nor is held: it has yet
--- to be read.
+-- to be read. Arrived: it was on its way when it was cancelled.
 select
 	e.id, e.command_id, e.tenant, e.aggregatetype, e.aggregateid, e.type, e.payload, e.version, e.key, e.ordinal,
 	e.correlation_id, e.causation_id, e.traceparent, e.tracestate,
-	(extract(epoch from e.created_at) * 1000000)::bigint, e.topic, e.partition_key, e.headers,
+	ibid.microseconds(e.created_at), e.topic, e.partition_key, e.headers,
 	coalesce(behind.version is not null and (select true from ibid.delivery as d where d.tenant = e.tenant
 			and d.event_id = behind.id and d.destination = $1 limit 1) is null
 		and (select true from ibid.delivery_hold as p where p.destination = $1 and p.tenant = e.tenant
 			and p.event_id = behind.id) is null, false),
 	behind.version, h.state, h.attempts, h.failure, h.reason, h.why,
-	(extract(epoch from h.next_at) * 1000000)::bigint, (extract(epoch from h.since) * 1000000)::bigint
+	(extract(epoch from h.next_at) * 1000000)::bigint, (extract(epoch from h.since) * 1000000)::bigint,
+	h.state = 'CANCELLED' and exists (select from ibid.delivery as d
+		where d.tenant = h.tenant and d.event_id = h.event_id and d.destination = $1)
 from ibid.delivery_hold as h
 join ibid.event as e on e.tenant = h.tenant and e.id = h.event_id
 left join lateral (
@@ -18,5 +20,5 @@ left join lateral (
 	where p.lane = e.lane and p.topic is not null and p.xid = e.follows and p.tenant = e.tenant
 		and p.aggregatetype = e.aggregatetype and p.aggregateid = e.aggregateid and p.version < e.version
 	order by p.version desc limit 1) as behind on true
-where h.destination = $1 and h.lane = $2
+where h.destination = $1 and h.lane = $2 and not h.passed
 order by h.tenant, h.aggregatetype, h.aggregateid, h.version

@@ -1,3 +1,2 @@
--- retain_drop: $1 now, $2 audit period in microseconds or null for ever, $3 events before this, or null,
---   $4 only count
-select kind, removed from ibid.drop_partition($1, $2, $3, $4)
+-- retain_drop: $1 now, $2 audit period in microseconds or null for ever, $3 only count
+select kind, removed from ibid.drop_partition($1, $2, $3)

@@ -75,14 +75,19 @@ create table ibid_delivery_hold (
   aggregatetype text not null,
   aggregateid text not null,
   version integer not null,
-  state text not null check (state in ('WAITS', 'FAILED', 'PARKED', 'RELEASED', 'SKIPPED')),
+  state text not null check (
+    state in ('WAITS', 'FAILED', 'PARKED', 'RELEASED', 'SKIPPED', 'CANCELLED', 'ELSEWHERE')),
   attempts integer not null,
   failure text,
   reason text,
   why text,
   next_us integer,
   since_us integer not null,
+  passed integer not null default 0, -- SKIPPED or CANCELLED, and in nobody's way: it stays as evidence
   primary key (tenant, event_id, destination)
 ) strict, without rowid;
 create index ibid_delivery_hold_lane
-  on ibid_delivery_hold (destination, lane, tenant, aggregatetype, aggregateid, version);
+  on ibid_delivery_hold (destination, lane, tenant, aggregatetype, aggregateid, version) where not passed;
+-- Asked for at each reading of a lane, and almost always empty.
+create index ibid_delivery_hold_withdrawn
+  on ibid_delivery_hold (destination, lane) where state = 'CANCELLED' and not passed;
