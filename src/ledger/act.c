@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/obj.h"
 #include "base/utf8.h"
+#include "ledger/delivery.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,16 +19,20 @@ enum { PARAMETERS_BYTES_MAX = 32 << 20, APPROVALS_SHOWN = 1 };
 static const char subject_type[] = "exception";
 
 /* What becomes of the item's subject. */
-enum effect { EFFECT_NONE, EFFECT_EXECUTED, EFFECT_NOT_EXECUTED };
+enum effect { EFFECT_NONE, EFFECT_EXECUTED, EFFECT_NOT_EXECUTED, EFFECT_DELIVERY };
 
 static const struct {
 	const char *name;
 	const char *subject_type; /* what it can be done to; NULL: to anything */
 	enum effect effect;
+	enum hold_state held; /* of a delivery: what becomes of the event there */
 } effects[] = {
-    {"confirm-executed", "command", EFFECT_EXECUTED},
-    {"confirm-not-executed", "command", EFFECT_NOT_EXECUTED},
-    {"close", NULL, EFFECT_NONE},
+    {"confirm-executed", "command", EFFECT_EXECUTED, 0},
+    {"confirm-not-executed", "command", EFFECT_NOT_EXECUTED, 0},
+    {"release", "delivery", EFFECT_DELIVERY, HOLD_RELEASED},
+    {"skip", "delivery", EFFECT_DELIVERY, HOLD_SKIPPED},
+    {"cancel", "delivery", EFFECT_DELIVERY, HOLD_CANCELLED},
+    {"close", NULL, EFFECT_NONE, 0},
 };
 enum { EFFECTS = sizeof effects / sizeof *effects };
 
@@ -69,15 +74,22 @@ bool names_hold(const char *names, const char *name)
 
 /* ---- What is asked -------------------------------------------------------------------------- */
 
+enum ibid_code act_check_reason(const char *reason, struct ibid_err *err)
+{
+	if (!reason || !reason[strspn(reason, " \t\r\n")])
+		return err_set(err, IBID_REJECTED, "a reason is required: it is kept as evidence");
+	if (strlen(reason) > TEXT_BYTES_MAX || !utf8_ok(reason, strlen(reason)))
+		return err_set(err, IBID_REJECTED, "the reason is UTF-8 of at most %d bytes",
+		               TEXT_BYTES_MAX);
+	return IBID_OK;
+}
+
 static enum ibid_code check_reason(struct doing *doing, struct ibid_err *err)
 {
-	const char *reason = doing->act->reason;
-	if (!reason || !reason[strspn(reason, " \t\r\n")])
-		return REFUSE(doing, REFUSED_INPUT, err, "a reason is required: it is kept as evidence");
-	if (strlen(reason) > TEXT_BYTES_MAX || !utf8_ok(reason, strlen(reason)))
-		return REFUSE(doing, REFUSED_INPUT, err, "the reason is UTF-8 of at most %d bytes",
-		              TEXT_BYTES_MAX);
-	return IBID_OK;
+	enum ibid_code code = act_check_reason(doing->act->reason, err);
+	if (code)
+		doing->acted->refusal = REFUSED_INPUT;
+	return code;
 }
 
 static enum ibid_code check_assignment(struct doing *doing, struct ibid_err *err)
@@ -106,14 +118,24 @@ static unsigned roles_for(const struct doing *doing)
 	return roles;
 }
 
+enum ibid_code act_check_role(struct arena *arena, const struct actor *actor, unsigned roles,
+                              const char *verb, const char **ret, struct ibid_err *err)
+{
+	const char *role = actor_role(actor, roles);
+	if (!role)
+		return err_set(err, IBID_REJECTED, "to %s it, a token needs the role %s or admin", verb,
+		               token_roles_write(arena, roles));
+	*ret = role;
+	return IBID_OK;
+}
+
 static enum ibid_code check_role(struct doing *doing, struct ibid_err *err)
 {
-	unsigned roles = roles_for(doing);
-	doing->role = actor_role(doing->act->actor, roles);
-	if (doing->role)
-		return IBID_OK;
-	return REFUSE(doing, REFUSED_ROLE, err, "to %s it, a token needs the role %s or admin",
-	              kinds[doing->act->kind].verb, token_roles_write(doing->arena, roles));
+	enum ibid_code code = act_check_role(doing->arena, doing->act->actor, roles_for(doing),
+	                                     kinds[doing->act->kind].verb, &doing->role, err);
+	if (code)
+		doing->acted->refusal = REFUSED_ROLE;
+	return code;
 }
 
 static enum ibid_code refuse_resolved(struct doing *doing, struct ibid_err *err)
@@ -342,6 +364,21 @@ static enum ibid_code close_item(struct doing *doing, const struct deed *deed, s
 	return code ? code : end_tx(doing, &tx, deed_write(tx, deed, err), err);
 }
 
+/* What is held changes, and the item ends. */
+static enum ibid_code decide_delivery(struct doing *doing, enum hold_state to,
+                                      const struct delivery_subject *subject,
+                                      const struct deed *deed, struct ibid_err *err)
+{
+	struct tx *tx = NULL;
+	enum ibid_code code = doing->acting->store->ops->begin_action(doing->acting->store, &tx, err);
+	if (code)
+		return code;
+	code = delivery_decide(tx, doing->arena, subject, to, deed, err);
+	if (!code)
+		code = deed_write(tx, deed, err);
+	return end_tx(doing, &tx, code, err);
+}
+
 /* The command that the item is about, and the contract on its row. */
 static enum ibid_code find_command(struct doing *doing, struct command_row *ret,
                                    const struct contract **ret_contract, struct ibid_err *err)
@@ -370,7 +407,8 @@ static enum ibid_code find_command(struct doing *doing, struct command_row *ret,
 struct taking {
 	size_t effect;
 	struct confirmation given;
-	struct command_row row; /* of a command */
+	struct command_row row;          /* of a command */
+	struct delivery_subject subject; /* of a delivery */
 };
 
 static enum ibid_code take(struct doing *doing, const struct taking *taking,
@@ -400,6 +438,8 @@ static enum ibid_code take(struct doing *doing, const struct taking *taking,
 		return err_set(err, IBID_NOMEM, "out of memory");
 	if (effects[taking->effect].effect == EFFECT_NONE)
 		return close_item(doing, &deed, err);
+	if (effects[taking->effect].effect == EFFECT_DELIVERY)
+		return decide_delivery(doing, effects[taking->effect].held, &taking->subject, &deed, err);
 	return ledger_confirm(doing->acting->ledger, &taking->row, &taking->given, &deed, err);
 }
 
@@ -409,10 +449,14 @@ static enum ibid_code prepare(struct doing *doing, struct taking *taking, struct
 	struct confirmation *given = &taking->given;
 	const struct contract *contract = NULL;
 	enum effect effect = effects[taking->effect].effect;
+	bool of_command = effect == EFFECT_EXECUTED || effect == EFFECT_NOT_EXECUTED;
 	given->executed = effect == EFFECT_EXECUTED;
-	if (effect == EFFECT_NONE && (given->status || given->body || given->resource_id))
+	if (!of_command && (given->status || given->body || given->resource_id))
 		return REFUSE(doing, REFUSED_INPUT, err, "only confirm-executed takes an answer");
-	if (effect == EFFECT_NONE)
+	if (effect == EFFECT_DELIVERY)
+		return delivery_find(doing->acting->store, doing->arena, &doing->acted->item,
+		                     &taking->subject, err);
+	if (!of_command)
 		return IBID_OK;
 	enum ibid_code code = find_command(doing, &taking->row, &contract, err);
 	if (!code && confirmation_check(doing->arena, contract, given, err)) {
@@ -554,6 +598,16 @@ static enum ibid_code tell_faster(struct doing *doing, enum ibid_code code, stru
 	               "others act on it at the same time; nothing was done: try again");
 }
 
+/* What was cancelled may have arrived before, somewhere. */
+static enum ibid_code tell_arrived(struct doing *doing, struct ibid_err *err)
+{
+	const struct exception_row *item = &doing->acted->item;
+	if (strcmp(item->subject_type, "delivery") != 0 || !item->resolution ||
+	    strcmp(item->resolution, "cancel") != 0)
+		return IBID_OK;
+	return delivery_arrived(doing->acting->store, doing->arena, item, &doing->acted->arrived, err);
+}
+
 enum ibid_code exception_act(const struct acting *acting, struct arena *arena,
                              const struct act *act, struct acted *ret, struct ibid_err *err)
 {
@@ -579,7 +633,7 @@ enum ibid_code exception_act(const struct acting *acting, struct arena *arena,
 		code = runs[act->kind](&doing, err);
 	if (code == IBID_RETRY || code == IBID_FENCED || code == IBID_BUSY)
 		return tell_faster(&doing, code, err);
-	if (!code && look(&doing, err))
+	if (!code && (look(&doing, err) || tell_arrived(&doing, err)))
 		code = IBID_OK; /* it is done: what is shown is what was there before */
 	return code;
 }

@@ -41,12 +41,14 @@ enum act_refusal {
 	REFUSED_RESOLVED,    /* somebody was faster */
 	REFUSED_WAITING,     /* something is proposed, and not decided */
 	REFUSED_NO_PROPOSAL, /* nothing is proposed */
+	REFUSED_NOT_HELD,    /* of an event: there is nothing to decide about it */
 };
 
 struct acted {
 	enum act_refusal refusal;
-	bool proposed;             /* it waits for a second person */
-	const char *action;        /* what was done or proposed: "confirm-executed", "assign" */
+	bool proposed;       /* it waits for a second person */
+	const char *action;  /* what was done or proposed: "confirm-executed", "assign" */
+	const char *arrived; /* cancelled: where it had arrived, joined by commas; NULL: nowhere */
 	struct exception_row item; /* as it is now */
 };
 
@@ -62,6 +64,12 @@ struct acting {
 IBID_CHECK enum ibid_code exception_act(const struct acting *acting, struct arena *arena,
                                         const struct act *act, struct acted *ret,
                                         struct ibid_err *err);
+
+/* What every act demands: IBID_REJECTED says what is missing. `verb`: what is to be done. */
+IBID_CHECK enum ibid_code act_check_reason(const char *reason, struct ibid_err *err);
+IBID_CHECK enum ibid_code act_check_role(struct arena *arena, const struct actor *actor,
+                                         unsigned roles, const char *verb, const char **ret,
+                                         struct ibid_err *err);
 
 /* Is `name` one of those joined by commas? NULL is none of any. */
 bool names_hold(const char *names, const char *name);

@@ -8,6 +8,7 @@
 
 #include "base/str.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum {
@@ -125,6 +126,49 @@ static enum ibid_code retain_history(const struct run *run, struct retention_cou
 	return code;
 }
 
+/* ---- Events --------------------------------------------------------------------------------- */
+
+/* What the archive asks about its run. */
+struct events_run {
+	const struct run *run;
+	struct retention_count *count;
+};
+
+static bool events_time_is_over(void *user)
+{
+	const struct events_run *events = user;
+	return time_is_over(events->run);
+}
+
+static void tell_events(void *user, int64_t removed)
+{
+	struct events_run *events = user;
+	events->count->events = removed;
+	tell(events->run, events->count);
+}
+
+static enum ibid_code retain_events(const struct run *run, struct retention_count *ret,
+                                    struct ibid_err *err)
+{
+	struct events_run events = {run, ret};
+	const struct retain_options *options = run->options;
+	struct archive_options archive = {
+	    .dir = options->archive,
+	    .before_us = run->retention.now_us - options->events_us,
+	    .now_us = run->retention.now_us,
+	    .dry_run = options->dry_run,
+	    .time_is_over = events_time_is_over,
+	    .progress = tell_events,
+	    .user = &events,
+	};
+	if (!options->events_us)
+		return IBID_OK;
+	assert(options->events);
+	enum ibid_code code = ledger_archive(run->store, run->env, &archive, options->events, err);
+	ret->events = options->events->events;
+	return code;
+}
+
 enum ibid_code ledger_retain(struct store *store, const struct contracts *contracts,
                              struct env *env, const struct retain_options *options,
                              struct retention_count *ret, bool *ret_finished, struct ibid_err *err)
@@ -136,10 +180,7 @@ enum ibid_code ledger_retain(struct store *store, const struct contracts *contra
 	    .store = store,
 	    .env = env,
 	    .options = options,
-	    .retention = {.now_us = now_us,
-	                  .events_us = options->events_us,
-	                  .batch = options->batch,
-	                  .dry_run = options->dry_run},
+	    .retention = {.now_us = now_us, .batch = options->batch, .dry_run = options->dry_run},
 	    .until_us = options->max_us ? env_steady_us(env) + options->max_us : 0,
 	};
 	if (!contracts_count(contracts))
@@ -149,6 +190,8 @@ enum ibid_code ledger_retain(struct store *store, const struct contracts *contra
 	run.retention.before = first_id(now_us - key_min_us);
 	if (!code)
 		code = retain_commands(&run, &count, err);
+	if (!code)
+		code = retain_events(&run, &count, err);
 	if (!code)
 		code = retain_history(&run, &count, err);
 	arena_release(&arena);

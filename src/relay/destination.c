@@ -89,10 +89,9 @@ static enum ibid_code open_one(struct arena *arena, const struct destination_set
 		               ret->name);
 	if (code)
 		return code;
-	code = kinds[reading.kind].open(
+	return kinds[reading.kind].open(
 	    &(struct broker_options){ret->name, reading.settings, reading.count, env, log},
 	    &ret->broker, err);
-	return code ? err_prefix(err, "destination %s", ret->name) : IBID_OK;
 }
 
 /* The names, each once, in the order in which they come. */

@@ -6,36 +6,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The value of a member of the event's headers: a text without escapes, as contracts make them. */
-static const char *header_of(const struct event_row *event, const char *name, size_t *ret_size)
-{
-	const char *at = event->headers;
-	size_t size = strlen(name);
-	while (at && (at = strchr(at, '"'))) {
-		at++;
-		if (strncmp(at, name, size) == 0 && strncmp(at + size, "\":\"", 3) == 0) {
-			at += size + 3;
-			*ret_size = strcspn(at, "\"");
-			return at;
-		}
-		at = strchr(at, '"');
-		at = at ? at + 1 : NULL;
-	}
-	return NULL;
-}
-
 bool envelope_is_for(const struct event_row *event, const char *destination)
 {
-	size_t left, size = strlen(destination);
-	const char *at = header_of(event, "deliver_to", &left);
-	const char *end = at ? at + left : NULL;
-	while (at && at < end) {
-		size_t name = strcspn(at, ",\"");
-		if (name == size && memcmp(at, destination, size) == 0)
-			return true;
-		at += name + 1;
-	}
-	return false;
+	return event_is_for(event, destination);
 }
 
 /* FNV-1a; the NULs keep the three apart. */
@@ -59,7 +32,7 @@ static size_t list_headers(struct arena *arena, const struct event_row *event,
                            struct broker_header ret[HEADERS_MAX])
 {
 	size_t size = 0, count = 0;
-	const char *version = header_of(event, "event_version", &size);
+	const char *version = event_header(event, "event_version", &size);
 	const struct broker_header all[HEADERS_MAX] = {
 	    {"tenant", event->tenant},
 	    {"aggregatetype", event->aggregate_type},

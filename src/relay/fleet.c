@@ -15,6 +15,7 @@ struct ship {
 	struct log log;
 	pthread_t thread;
 	bool sails;
+	struct relay_counts counts; /* when it had ended */
 };
 
 struct fleet {
@@ -155,7 +156,7 @@ enum ibid_code fleet_start(const struct fleet_options *options, struct fleet **r
 	return code;
 }
 
-void fleet_stop(struct fleet *fleet)
+void fleet_halt(struct fleet *fleet)
 {
 	if (!fleet)
 		return;
@@ -166,8 +167,17 @@ void fleet_stop(struct fleet *fleet)
 		if (!fleet->ships[i].sails)
 			continue;
 		pthread_join(fleet->ships[i].thread, NULL);
+		fleet->ships[i].counts = relay_counts(&fleet->ships[i].relay);
+		fleet->ships[i].sails = false;
 		relay_release(&fleet->ships[i].relay);
 	}
+}
+
+void fleet_stop(struct fleet *fleet)
+{
+	if (!fleet)
+		return;
+	fleet_halt(fleet);
 	destinations_close(fleet->destinations, fleet->count);
 	contracts_free(fleet->contracts);
 	store_close(fleet->store);
@@ -194,6 +204,10 @@ const char *fleet_destination(const struct fleet *fleet, size_t at)
 
 struct relay_counts fleet_counts(struct fleet *fleet, size_t at)
 {
-	return fleet->ships[at].sails ? relay_counts(&fleet->ships[at].relay)
-	                              : (struct relay_counts){0};
+	return fleet->ships[at].sails ? relay_counts(&fleet->ships[at].relay) : fleet->ships[at].counts;
+}
+
+struct store *fleet_store(const struct fleet *fleet)
+{
+	return fleet->store;
 }

@@ -24,13 +24,15 @@ struct fleet;
 IBID_CHECK enum ibid_code fleet_start(const struct fleet_options *options, struct fleet **ret,
                                       struct ibid_err *err);
 
-/* What has begun ends, lanes are given up. Takes NULL. */
-void fleet_stop(struct fleet *fleet);
+/* What has begun ends, lanes are given up; what was counted stays. Takes NULL. */
+void fleet_halt(struct fleet *fleet);
+void fleet_stop(struct fleet *fleet); /* the same, and it is gone; takes NULL */
 
 void fleet_wake(struct fleet *fleet); /* something was committed; takes NULL */
 
 size_t fleet_count(const struct fleet *fleet);
 const char *fleet_destination(const struct fleet *fleet, size_t at);
 struct relay_counts fleet_counts(struct fleet *fleet, size_t at);
+struct store *fleet_store(const struct fleet *fleet);
 
 #endif

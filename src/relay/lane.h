@@ -20,12 +20,19 @@ IBID_CHECK enum ibid_code lane_step(struct relay_lane *lane, int64_t *ret_wait_u
  * the lane over meanwhile; where somebody has, whoever publishes is told to stop. */
 void lane_renew(struct relay_lane *lane);
 
-/* From any thread: whoever publishes returns soon. */
+/* From any thread: what is paused may have changed since it began to publish. */
+void lane_interrupt(struct relay_lane *lane);
+
+/* From any thread: whoever publishes returns soon, and nobody publishes any more. */
 void lane_halt(struct relay_lane *lane);
 
 /* Keep where it stands and give it up, so that another need not wait for the lease to end. */
 void lane_give_up(struct relay_lane *lane);
 
 int lane_number(const struct relay_lane *lane);
+
+/* After IBID_FENCED: "broker", whose word counts where the lease was lost with a batch on its way,
+ * or "store". */
+const char *lane_fenced_by(const struct relay_lane *lane);
 
 #endif

@@ -3,19 +3,24 @@
  *
  * (R1) A lane's object belongs to its thread until that has ended; others may only renew its lease
  * and halt it. (R2) The thread that runs the relay leases lanes, renews leases while lanes wait for
- * the destination, and asks threads to end; nobody waits for the destination but a lane's thread.
+ * the destination, reads what is paused, and asks threads to end; nobody waits for the destination
+ * but a lane's thread.
  */
 #include "relay/relay.h"
 
 #include "base/steady.h"
 #include "relay/lane.h"
 
+#include <assert.h>
 #include <stdlib.h>
+
+enum { LOOK_US = 1000000 }; /* what is paused is looked at so often */
 
 void relay_init(struct relay *relay, const struct relay_options *options)
 {
 	*relay = (struct relay){.options = *options};
 	relay->options.policy.unknown = RETRY_REPEAT; /* under the same id: who receives it knows */
+	pauses_init(&relay->pauses, options->broker->name);
 	pthread_mutex_init(&relay->lock, NULL);
 	steady_cond_init(&relay->woken);
 }
@@ -24,12 +29,35 @@ void relay_release(struct relay *relay)
 {
 	pthread_cond_destroy(&relay->woken);
 	pthread_mutex_destroy(&relay->lock);
+	pauses_release(&relay->pauses);
+}
+
+void relay_counts_age(struct relay_counts *counts, int64_t age_us)
+{
+#define AGE_BOUND(us, text) us,
+	static const int64_t bounds[RELAY_AGE_COUNT] = {RELAY_AGES(AGE_BOUND)};
+#undef AGE_BOUND
+	size_t i = 0;
+	while (i < RELAY_AGE_COUNT && age_us > bounds[i])
+		i++;
+	counts->ages[i]++;
+	counts->age_sum_us += age_us > 0 ? age_us : 0;
+}
+
+void relay_counts_add(struct relay_counts *to, const struct relay_counts *more)
+{
+	static_assert(sizeof *to % sizeof(int64_t) == 0, "nothing but numbers");
+	int64_t *sum = (int64_t *)to;
+	const int64_t *each = (const int64_t *)more;
+	for (size_t i = 0; i < sizeof *to / sizeof *sum; i++)
+		sum[i] += each[i];
 }
 
 struct relay_counts relay_counts(struct relay *relay)
 {
 	pthread_mutex_lock(&relay->lock);
 	struct relay_counts counts = relay->counts;
+	counts.breaker[relay->gate.breaker.state] = 1;
 	pthread_mutex_unlock(&relay->lock);
 	return counts;
 }
@@ -46,6 +74,15 @@ void relay_stop(struct relay *relay)
 {
 	atomic_store(&relay->stop, true);
 	relay_wake(relay);
+}
+
+enum ibid_code relay_look_at_pauses(struct relay *relay, struct ibid_err *err)
+{
+	bool changed = false;
+	enum ibid_code code = pauses_read(&relay->pauses, relay->options.store, &changed, err);
+	if (changed)
+		relay_wake(relay);
+	return code;
 }
 
 /* ---- A lane's thread ------------------------------------------------------------------------ */
@@ -95,7 +132,8 @@ static void *work(void *user)
 	if (code)
 		LOG(&relay->options.log, IBID_LOG_WARN, "relay.fenced",
 		    {"destination", log_text(relay->options.broker->name)},
-		    {"lane", log_int(lane_number(worker->lane))}, {"reason", log_text(err.text)});
+		    {"lane", log_int(lane_number(worker->lane))},
+		    {"by", log_text(lane_fenced_by(worker->lane))}, {"reason", log_text(err.text)});
 	else
 		lane_give_up(worker->lane);
 	pthread_mutex_lock(&relay->lock);
@@ -110,6 +148,7 @@ static void *work(void *user)
 struct crew {
 	struct relay *relay;
 	struct worker workers[OUTBOX_LANES];
+	uint64_t told; /* the version of what is paused */
 };
 
 static void join_ended(struct crew *crew, bool all)
@@ -148,18 +187,28 @@ static enum ibid_code start(struct crew *crew, const struct lane_lease *lease, s
 }
 
 /* Lanes outlive this: their threads are joined by who calls it. */
-static void renew_all(struct crew *crew, bool halt)
+static void tell_all(struct crew *crew, void (*tell)(struct relay_lane *lane))
 {
 	for (size_t i = 0; i < OUTBOX_LANES; i++) {
 		struct worker *worker = &crew->workers[i];
 		pthread_mutex_lock(&crew->relay->lock);
 		bool at_work = worker->used && !worker->ended;
 		pthread_mutex_unlock(&crew->relay->lock);
-		if (at_work && halt)
-			lane_halt(worker->lane);
-		else if (at_work)
-			lane_renew(worker->lane);
+		if (at_work)
+			tell(worker->lane);
 	}
+}
+
+/* Whoever publishes what is paused by now stops. What can't be read stays as it was. */
+static void look_at_pauses(struct crew *crew)
+{
+	const struct relay_options *options = &crew->relay->options;
+	struct ibid_err err = {0};
+	if (relay_look_at_pauses(crew->relay, &err))
+		LOG(&options->log, IBID_LOG_WARN, "relay.pauses",
+		    {"destination", log_text(options->broker->name)}, {"reason", log_text(err.text)});
+	crew->told = crew->relay->pauses.version;
+	tell_all(crew, lane_interrupt);
 }
 
 /* Others are there, too. */
@@ -201,29 +250,74 @@ static enum ibid_code lease(struct crew *crew, struct ibid_err *err)
 	return code;
 }
 
-static void wait_next(struct relay *relay)
+/* So that whoever asks what waits finds little left to count. */
+static void count_outbox(struct relay *relay)
 {
-	struct timespec until = steady_after(relay->options.lease_us / 3);
+	enum { PIECES = 100 };
+	const struct relay_options *options = &relay->options;
+	struct ibid_err err = {0};
+	if (outbox_count(options->store, PIECES, &err))
+		LOG(&options->log, IBID_LOG_WARN, "relay.not_counted",
+		    {"destination", log_text(options->broker->name)}, {"reason", log_text(err.text)});
+}
+
+/* Well before a lease ends. */
+static int64_t lease_every_us(const struct relay *relay)
+{
+	return relay->options.lease_us / 3;
+}
+
+/* Or until a lane has found out that something is paused. */
+static void wait_next(struct crew *crew)
+{
+	struct relay *relay = crew->relay;
+	int64_t every_us = lease_every_us(relay);
+	struct timespec until = steady_after(every_us < LOOK_US ? every_us : LOOK_US);
 	pthread_mutex_lock(&relay->lock);
-	while (!atomic_load(&relay->stop))
+	while (!atomic_load(&relay->stop) && crew->told == relay->pauses.version)
 		if (pthread_cond_timedwait(&relay->woken, &relay->lock, &until))
 			break;
 	pthread_mutex_unlock(&relay->lock);
+}
+
+/* Others need not wait to see that it is gone. */
+static void leave(const struct relay *relay)
+{
+	const struct relay_options *options = &relay->options;
+	const struct lane_wish wish = {options->broker->name, options->name, 0};
+	struct arena arena = {0};
+	struct lane_lease *leases = NULL;
+	struct ibid_err err = {0};
+	size_t count, share;
+	if (options->store->ops->lease_lanes(options->store, &arena, &wish, &leases, &count, &share,
+	                                     &err))
+		LOG(&options->log, IBID_LOG_WARN, "relay.leave",
+		    {"destination", log_text(wish.destination)}, {"reason", log_text(err.text)});
+	arena_release(&arena);
 }
 
 enum ibid_code relay_run(struct relay *relay, struct ibid_err *err)
 {
 	struct crew crew = {.relay = relay};
 	enum ibid_code code = IBID_OK;
+	int64_t leased_us = -lease_every_us(relay);
 	while (!code && !atomic_load(&relay->stop)) {
-		join_ended(&crew, false);
-		renew_all(&crew, false);
-		code = lease(&crew, err);
+		look_at_pauses(&crew);
+		int64_t now_us = env_steady_us(relay->options.env);
+		if (now_us - leased_us >= lease_every_us(relay)) {
+			leased_us = now_us;
+			join_ended(&crew, false);
+			tell_all(&crew, lane_renew);
+			code = lease(&crew, err);
+			if (!code)
+				count_outbox(relay);
+		}
 		if (!code)
-			wait_next(relay);
+			wait_next(&crew);
 	}
 	relay_stop(relay);
-	renew_all(&crew, true);
+	tell_all(&crew, lane_halt);
 	join_ended(&crew, true);
+	leave(relay);
 	return code;
 }

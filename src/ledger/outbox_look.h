@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* outbox_look.h -- all there is to know about one event of the outbox. */
+#ifndef LEDGER_OUTBOX_LOOK_H
+#define LEDGER_OUTBOX_LOOK_H
+
+#include "store/outbox.h"
+
+struct outbox_file {
+	struct event_row event;
+	struct outbox_row *rows; /* how it stands toward each destination, by their names */
+	struct uuid *exceptions; /* that are open for them, in their order; all zero: none */
+	size_t row_count;
+	struct delivery_row *deliveries; /* all of them, the oldest first */
+	size_t delivery_count;
+};
+
+/* IBID_NOT_FOUND when the tenant has no such event. */
+IBID_CHECK enum ibid_code outbox_file_read(struct store *store, struct arena *arena,
+                                           const char *tenant, const struct uuid *id,
+                                           struct outbox_file *ret, struct ibid_err *err);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_settle.c -- what became of an event: it arrived, waits behind another, failed or is parked.
+ */
+#include "base/traceparent.h"
+#include "contract/event.h"
+#include "relay/lane_parts.h"
+
+#include <assert.h>
+
+enum { PARKED_SLA_HOURS = 4 }; /* where the event has no contract any more */
+#define HOUR_US (INT64_C(3600) * 1000000)
+
+void lane_settle(struct relay_lane *lane, struct sending *sending)
+{
+	assert(!sending->settled);
+	sending->settled = true;
+	lane->unsettled--;
+	lane->owes = true;
+}
+
+/* It stands in the hold behind another. */
+void lane_let_wait(struct relay_lane *lane, struct sending *sending)
+{
+	if (!sending->hold) {
+		struct hold_row hold = lane_hold_of(lane, sending);
+		hold.reason = sending->early ? HOLD_EARLY : sending->paused ? HOLD_PAUSED : NULL;
+		lane->holds[lane->hold_count++] = hold;
+	}
+	lane_settle(lane, sending);
+}
+
+/* All that comes behind it in its aggregate. */
+static void let_wait_behind(struct relay_lane *lane, const struct sending *stuck)
+{
+	for (struct sending *at = lane->sendings; at < lane->sendings + lane->count; at++)
+		if (at > stuck && !at->settled && at->aggregate == stuck->aggregate)
+			lane_let_wait(lane, at);
+}
+
+void lane_arrive(struct relay_lane *lane, struct sending *sending, const struct record *record)
+{
+	lane->deliveries[lane->delivery_count++] = (struct delivery_row){
+	    .tenant = sending->event->tenant,
+	    .event_id = sending->event->id,
+	    .place = arena_strdup(&lane->arena, record->place),
+	    .partition = record->partition,
+	    .offset = record->offset,
+	    .at_us = record->acked_us ? record->acked_us : env_wall_us(lane->relay->options.env),
+	    .was_held = sending->hold != NULL,
+	};
+	lane_settle(lane, sending);
+	lane->held_stale |= sending->hold != NULL;
+}
+
+/* What a person is told about an event that stopped. */
+static struct exception_row exception_of(struct relay_lane *lane, const struct event_row *event,
+                                         const struct hold_row *hold, const struct retry_stop *stop)
+{
+	struct arena *arena = &lane->arena;
+	const struct event_contract *contract = lane->relay->options.contracts
+	                                            ? contracts_event(lane->relay->options.contracts,
+	                                                              event->type)
+	                                            : NULL;
+	int64_t now_us = env_wall_us(lane->relay->options.env);
+	struct traceparent trace;
+	bool traced = event->traceparent && traceparent_read(event->traceparent, &trace);
+	char id[UUID_TEXT_SIZE];
+	uuid_write(event->id, id);
+	return (struct exception_row){
+	    .tenant = event->tenant,
+	    .id = uuid_v7(lane->relay->options.env),
+	    .queue = stop->queue,
+	    .state = EXCEPTION_OPEN,
+	    .severity = contract ? contract->on_parked.severity : stop->severity,
+	    .subject_type = "delivery",
+	    .subject_id = arena_printf(arena, "%s/%s", lane->lease.destination, id),
+	    .business_key = arena_printf(arena, "%s %s version %lld", event->aggregate_type,
+	                                 event->aggregate_id, (long long)event->version),
+	    .source = lane->lease.destination,
+	    .payload_ref = arena_printf(arena, "event:%s", id),
+	    .reason = hold->reason,
+	    .detail = arena_printf(arena, "%s: %s", event->type, hold->why),
+	    .suggestion = stop->suggestion,
+	    .owner = contract ? contract->on_parked.owner : "relay",
+	    .retryable = stop->retryable,
+	    .actions = stop->actions,
+	    .needs_approval = contract && contract->on_parked.skip_needs_approval ? "skip,cancel" : "",
+	    .correlation_id = event->correlation_id,
+	    .trace_id = traced ? arena_strdup(arena, trace.trace_id) : NULL,
+	    .document_type = event->aggregate_type,
+	    .document_id = event->aggregate_id,
+	    .opened_us = now_us,
+	    .due_us = now_us + (contract ? contract->on_parked.sla_us : PARKED_SLA_HOURS * HOUR_US),
+	};
+}
+
+void lane_report(struct relay_lane *lane, bool good, enum failure_class failure)
+{
+	struct relay *relay = lane->relay;
+	pthread_mutex_lock(&relay->lock);
+	if (good)
+		gate_succeeded(&relay->gate, &relay->options.limits, lane_steady(lane));
+	else
+		gate_failed(&relay->gate, &relay->options.limits, lane_steady(lane), failure);
+	pthread_mutex_unlock(&relay->lock);
+}
+
+static struct retry_decision decide(struct relay_lane *lane, const struct record *record,
+                                    int attempts)
+{
+	struct relay *relay = lane->relay;
+	struct retry_case failed = {
+	    .policy = &relay->options.policy,
+	    .failure = record->failure,
+	    .attempt = attempts + 1,
+	    .retry_after_us = record->retry_after_us,
+	    .random = lane_random(lane),
+	};
+	pthread_mutex_lock(&relay->lock);
+	gate_inform(&relay->gate, &relay->options.limits, lane_steady(lane), &failed);
+	pthread_mutex_unlock(&relay->lock);
+	return retry_decide(&failed);
+}
+
+/* A record's own failure. Returns how long the lane should leave the destination alone. */
+int64_t lane_fail(struct relay_lane *lane, struct sending *sending, const struct record *record)
+{
+	struct hold_row hold = lane_hold_of(lane, sending);
+	struct retry_decision decision = decide(lane, record, hold.attempts);
+	if (decision.move == RETRY_MOVE_DONE) {
+		lane_arrive(lane, sending, record);
+		return 0;
+	}
+	bool parked = decision.move == RETRY_MOVE_PARK;
+	hold.state = parked ? HOLD_PARKED : HOLD_FAILED;
+	hold.attempts = decision.attempts;
+	hold.failure = record->failure;
+	hold.reason = record->reason ? record->reason : retry_reason_code(decision.reason);
+	hold.why = arena_strdup(&lane->arena, record->why);
+	hold.next_us = parked ? 0 : env_wall_us(lane->relay->options.env) + decision.pause_us;
+	lane->holds[lane->hold_count++] = hold;
+	if (parked)
+		lane->exceptions[lane->exception_count++] = exception_of(lane, sending->event, &hold,
+		                                                         decision.stop);
+	lane_settle(lane, sending);
+	let_wait_behind(lane, sending);
+	return decision.pause_us;
+}

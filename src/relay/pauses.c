@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "relay/pauses.h"
+
+#include <string.h>
+
+void pauses_init(struct pauses *pauses, const char *destination)
+{
+	*pauses = (struct pauses){.destination = destination, .now = {.all = true}};
+	pthread_mutex_init(&pauses->lock, NULL);
+}
+
+void pauses_release(struct pauses *pauses)
+{
+	paused_release(&pauses->now);
+	pthread_mutex_destroy(&pauses->lock);
+}
+
+void paused_release(struct paused *copy)
+{
+	arena_release(&copy->arena);
+	*copy = (struct paused){.all = true};
+}
+
+bool paused_has_type(const struct paused *copy, const char *tenant, const char *type)
+{
+	for (size_t i = 0; i < copy->count; i++)
+		if (strcmp(copy->types[i].name, type) == 0 && strcmp(copy->types[i].tenant, tenant) == 0)
+			return true;
+	return false;
+}
+
+/* ---- Reading -------------------------------------------------------------------------------- */
+
+/* Of the rows: what stops the destination, and event types, which are moved to the front. */
+static void sort_out(struct paused *paused, struct pause_row *rows, size_t count,
+                     const char *destination)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (rows[i].kind == PAUSE_EVENT)
+			rows[paused->count++] = rows[i];
+		else
+			paused->all |= rows[i].kind == PAUSE_RELAY || strcmp(rows[i].name, destination) == 0;
+	}
+	paused->types = rows;
+}
+
+static bool same(const struct paused *one, const struct paused *two)
+{
+	bool same = one->all == two->all && one->count == two->count;
+	for (size_t i = 0; same && i < one->count; i++)
+		same = paused_has_type(two, one->types[i].tenant, one->types[i].name);
+	return same;
+}
+
+static enum ibid_code read_now(struct pauses *pauses, struct store *store, bool *ret_changed,
+                               struct ibid_err *err)
+{
+	struct paused read = {.version = pauses->version + 1};
+	struct pause_row *rows = NULL;
+	size_t count = 0;
+	enum ibid_code code = store->ops->list_pauses(store, &read.arena, NULL, &rows, &count, err);
+	if (!code)
+		sort_out(&read, rows, count, pauses->destination);
+	*ret_changed = !code && (!pauses->version || !same(&read, &pauses->now));
+	if (!*ret_changed) {
+		arena_release(&read.arena);
+		return code;
+	}
+	arena_release(&pauses->now.arena);
+	pauses->now = read;
+	pauses->version = read.version;
+	return IBID_OK;
+}
+
+/* Whoever reads keeps others from it meanwhile: what was read earlier never replaces what was read
+ * later. */
+enum ibid_code pauses_read(struct pauses *pauses, struct store *store, bool *ret_changed,
+                           struct ibid_err *err)
+{
+	pthread_mutex_lock(&pauses->lock);
+	enum ibid_code code = read_now(pauses, store, ret_changed, err);
+	pthread_mutex_unlock(&pauses->lock);
+	return code;
+}
+
+/* ---- Copies --------------------------------------------------------------------------------- */
+
+bool paused_is_old(const struct paused *copy, struct pauses *pauses)
+{
+	return copy->version != pauses->version;
+}
+
+void paused_renew(struct paused *copy, struct pauses *pauses)
+{
+	paused_release(copy);
+	pthread_mutex_lock(&pauses->lock);
+	const struct paused *now = &pauses->now;
+	struct pause_row *types = arena_array(&copy->arena, now->count + 1, sizeof *types);
+	for (size_t i = 0; types && i < now->count; i++)
+		types[i] = (struct pause_row){.kind = PAUSE_EVENT,
+		                              .tenant = arena_strdup(&copy->arena, now->types[i].tenant),
+		                              .name = arena_strdup(&copy->arena, now->types[i].name)};
+	if (!copy->arena.failed) {
+		copy->all = now->all;
+		copy->types = types;
+		copy->count = now->count;
+		copy->version = now->version;
+	}
+	pthread_mutex_unlock(&pauses->lock);
+}

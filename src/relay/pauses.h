@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pauses.h -- what is paused, as a relay knows it.
+ *
+ * The relay reads it about once a second; each lane has a copy of its own, and compares one number
+ * with each step. Until it was read for the first time, all is paused. */
+#ifndef RELAY_PAUSES_H
+#define RELAY_PAUSES_H
+
+#include "store/store.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* What concerns one destination. */
+struct paused {
+	struct arena arena;
+	bool all; /* nothing is sent */
+	const struct pause_row *types;
+	size_t count;
+	uint64_t version; /* of what it is a copy; 0: of nothing yet */
+};
+
+struct pauses {
+	const char *destination;
+	pthread_mutex_t lock; /* of what follows, but for its number */
+	struct paused now;
+	_Atomic uint64_t version;
+};
+
+void pauses_init(struct pauses *pauses, const char *destination);
+void pauses_release(struct pauses *pauses);
+
+/* Read what is paused. `*ret_changed`: lanes have something to learn. */
+IBID_CHECK enum ibid_code pauses_read(struct pauses *pauses, struct store *store, bool *ret_changed,
+                                      struct ibid_err *err);
+
+/* Is the copy older than what was read? Cheap. */
+bool paused_is_old(const struct paused *copy, struct pauses *pauses);
+
+/* Make it new. Without memory all is paused, and the copy stays old. */
+void paused_renew(struct paused *copy, struct pauses *pauses);
+void paused_release(struct paused *copy);
+
+bool paused_has_type(const struct paused *copy, const char *tenant, const char *type);
+
+#endif
