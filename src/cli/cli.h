@@ -64,12 +64,27 @@ int cmd_exception_assign(const struct args *args);
 int cmd_exception_resolve(const struct args *args);
 int cmd_exception_approve(const struct args *args);
 int cmd_exception_decline(const struct args *args);
+int cmd_outbox_release(const struct args *args);
+int cmd_outbox_skip(const struct args *args);
+int cmd_outbox_cancel(const struct args *args);
+int cmd_outbox_list(const struct args *args);
+int cmd_outbox_show(const struct args *args);
 int cmd_command_recover(const struct args *args);
 int cmd_retain(const struct args *args);
+int cmd_archive_list(const struct args *args);
+int cmd_archive_verify(const struct args *args);
+int cmd_archive_restore(const struct args *args);
 int cmd_erase(const struct args *args);
 int cmd_reference_show(const struct args *args);
 int cmd_proxy(const struct args *args);
 int cmd_relay(const struct args *args);
+int cmd_pause_relay(const struct args *args);
+int cmd_pause_destination(const struct args *args);
+int cmd_pause_event(const struct args *args);
+int cmd_pause_list(const struct args *args);
+int cmd_resume_relay(const struct args *args);
+int cmd_resume_destination(const struct args *args);
+int cmd_resume_event(const struct args *args);
 int cmd_serve(const struct args *args);
 int cmd_token_create(const struct args *args);
 int cmd_token_list(const struct args *args);
@@ -113,6 +128,9 @@ struct actor;
 IBID_CHECK enum ibid_code find_actor(struct store *store, struct arena *arena, struct actor *ret,
                                      struct ibid_err *err);
 
+/* What a person asked for was not done: tell why. Returns the exit code. */
+int tell_not_done(enum ibid_code code, const struct ibid_err *err);
+
 /* The name of whoever runs this, or the number where the system has no name for it. */
 const char *user_name(struct arena *arena);
 
@@ -127,14 +145,10 @@ const char *store_shown(struct arena *arena, const struct args *args);
 IBID_CHECK enum ibid_code load_contracts(const char *dir, struct contracts **ret,
                                          struct ibid_err *err);
 
-/* --limit and --after of a list of `what` ("a command"). CLI_OK, or CLI_USAGE after telling.
- * `after` is where the id is kept; `*ret_after` is NULL when none was given. */
-int read_page(const struct args *args, const char *what, size_t *ret_limit, struct uuid *after,
-              const struct uuid **ret_after);
-
-/* --limit: a number from 1 to LIMIT_MAX. */
-enum { LIMIT_DEFAULT = 50, LIMIT_MAX = 1000 };
-bool limit_read(const char *given, size_t *ret);
+/* The whole of an event, as `command show` has it (cmd_command.c). */
+struct str;
+void event_json(struct str *out, struct arena *arena, const char *name,
+                const struct event_row *event);
 
 /* The directory that `contract ...` works on: its operand or --contracts; NULL when neither is
  * there. */

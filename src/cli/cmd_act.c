@@ -112,6 +112,8 @@ static bool print_json(struct arena *arena, const struct act *act, const struct 
 	obj_text(&out, "state", exception_state_name(acted->item.state));
 	obj_text(&out, "owner", acted->item.owner);
 	obj_text(&out, "assignee", acted->item.assignee);
+	if (acted->arrived)
+		obj_text(&out, "arrived", acted->arrived);
 	obj_end(&out, '}');
 	bool ok = out_line(&out);
 	str_release(&out);
@@ -132,6 +134,8 @@ static void print_text(struct arena *arena, const struct act *act, const struct 
 	if (acted->proposed)
 		say("a second person has to approve it: ibid exception approve %s",
 		    id_text(arena, act->id));
+	if (acted->arrived)
+		say("it had arrived already at: %s", acted->arrived);
 }
 
 static int tell(const struct args *args, struct arena *arena, const struct act *act,
@@ -142,15 +146,6 @@ static int tell(const struct args *args, struct arena *arena, const struct act *
 		return print_json(arena, act, acted, word) ? CLI_OK : CLI_ERROR;
 	print_text(arena, act, acted, word);
 	return CLI_OK;
-}
-
-static int tell_not(enum ibid_code code, const struct ibid_err *err)
-{
-	(void)say_err(err);
-	return code == IBID_REJECTED  ? CLI_REJECTED
-	       : code == IBID_UNKNOWN ? CLI_UNKNOWN
-	       : code == IBID_BUSY    ? CLI_AGAIN
-	                              : CLI_ERROR;
 }
 
 /* ---- Acting --------------------------------------------------------------------------------- */
@@ -177,7 +172,7 @@ static int act(const struct args *args, enum act_kind kind)
 	                        .ledger = office.ibid ? office.ibid->ledger : NULL};
 	if (!code)
 		code = exception_act(&acting, &arena, &what, &acted, &err);
-	exit = code ? tell_not(code, &err) : tell(args, &arena, &what, &acted);
+	exit = code ? tell_not_done(code, &err) : tell(args, &arena, &what, &acted);
 	close_office(&office);
 	arena_release(&arena);
 	return exit;

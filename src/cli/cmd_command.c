@@ -4,6 +4,7 @@
  * A key is shown as it is: whoever may open the store may see it. */
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/page.h"
 #include "ledger/keep.h"
 
 #include <ctype.h>
@@ -101,9 +102,10 @@ static void row_json(struct str *out, struct arena *arena, const struct command_
 	obj_text(out, "awaits", awaited(arena, row));
 }
 
-static void event_json(struct str *out, struct arena *arena, const struct event_row *event)
+void event_json(struct str *out, struct arena *arena, const char *name,
+                const struct event_row *event)
 {
-	obj_begin(out, NULL, '{');
+	obj_begin(out, name, '{');
 	obj_text(out, "id", id_text(arena, event->id));
 	obj_text(out, "type", event->type);
 	obj_text(out, "aggregate_type", event->aggregate_type);
@@ -210,7 +212,7 @@ static bool print_dossier_json(struct arena *arena, const struct dossier *dossie
 		obj_raw(&out, "payload", dossier->payload);
 	obj_begin(&out, "events", '[');
 	for (size_t i = 0; i < dossier->event_count; i++)
-		event_json(&out, arena, &dossier->events[i]);
+		event_json(&out, arena, NULL, &dossier->events[i]);
 	obj_end(&out, ']');
 	if (dossier->audit_count)
 		audit_json(&out, arena, &dossier->audit[0]);
@@ -515,68 +517,67 @@ static int read_filter(const struct args *args, struct command_filter *ret, stru
 	return read_page(args, "a command", &ret->limit, after, &ret->after);
 }
 
-static bool print_rows_json(struct arena *arena, const struct command_row *rows, size_t count)
+static enum ibid_code read_rows(struct store *store, struct arena *arena, const void *filter,
+                                void **ret, size_t *ret_count, struct ibid_err *err)
 {
-	bool ok = true;
-	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
-	for (size_t i = 0; ok && i < count; i++) {
-		str_clear(&out);
-		obj_begin(&out, NULL, '{');
-		row_json(&out, arena, &rows[i]);
-		obj_end(&out, '}');
-		ok = out_line(&out);
-	}
-	str_release(&out);
-	return ok;
+	struct command_row *rows = NULL;
+	enum ibid_code code = store->ops->list_commands(store, arena, filter, &rows, ret_count, err);
+	*ret = rows;
+	return code;
 }
 
-static bool print_rows(struct arena *arena, const struct command_row *rows, size_t count)
+static void listed_json(struct str *out, struct arena *arena, const void *row, int64_t now_us)
 {
-	static const char *const heads[] = {"COMMAND", "CREATED", "TENANT", "OPERATION",
-	                                    "KEY",     "STATE",   "STATUS", "RESOURCE OR REASON"};
-	enum { COLUMNS = sizeof heads / sizeof *heads, STATE_COLUMN = 5 };
-	struct table table = {
-	    .arena = arena, .heads = heads, .columns = COLUMNS, .painted = STATE_COLUMN};
-	for (size_t i = 0; i < count; i++) {
-		const struct command_row *row = &rows[i];
-		const char *resource = thing_text(arena, row->resource_type, row->resource_id);
-		table_add(&table, (const char *[COLUMNS]){
-		                      id_text(arena, row->id), short_time(arena, row->created_us),
-		                      row->identity.tenant, row->identity.operation, row->identity.key,
-		                      command_state_name(row->state), number_text(arena, row->status),
-		                      row->reason ? reason_text(arena, row) : resource});
-	}
-	if (count)
-		table_print(&table);
-	else
-		say("no commands");
-	return true;
+	(void)now_us;
+	obj_begin(out, NULL, '{');
+	row_json(out, arena, row);
+	obj_end(out, '}');
+}
+
+static void add_row(struct table *table, const void *item, int64_t now_us)
+{
+	struct arena *arena = table->arena;
+	const struct command_row *row = item;
+	const char *resource = thing_text(arena, row->resource_type, row->resource_id);
+	const char *cells[] = {id_text(arena, row->id),
+	                       short_time(arena, row->created_us),
+	                       row->identity.tenant,
+	                       row->identity.operation,
+	                       row->identity.key,
+	                       command_state_name(row->state),
+	                       number_text(arena, row->status),
+	                       row->reason ? reason_text(arena, row) : resource};
+	(void)now_us;
+	table_add(table, cells);
+}
+
+static const char *row_place(struct arena *arena, const void *row)
+{
+	return id_text(arena, ((const struct command_row *)row)->id);
 }
 
 int cmd_command_list(const struct args *args)
 {
+	static const char *const heads[] = {"COMMAND", "CREATED", "TENANT", "OPERATION",
+	                                    "KEY",     "STATE",   "STATUS", "RESOURCE OR REASON"};
+	enum { COLUMNS = sizeof heads / sizeof *heads, STATE_COLUMN = 5 };
+	static const struct listing listing = {
+	    .row_size = sizeof(struct command_row),
+	    .none = "no commands",
+	    .heads = heads,
+	    .columns = COLUMNS,
+	    .painted = STATE_COLUMN,
+	    .read = read_rows,
+	    .row_json = listed_json,
+	    .add_row = add_row,
+	    .place = row_place,
+	};
 	struct arena arena = {0};
-	struct ibid_err err = {0};
-	struct store *store = NULL;
 	struct command_filter filter;
-	struct command_row *rows = NULL;
 	struct uuid after;
-	size_t count = 0;
 	int exit = read_filter(args, &filter, &after);
-	if (exit)
-		return exit;
-	size_t limit = filter.limit++; /* one more tells whether there is a next page */
-	enum ibid_code code = open_store(args, false, true, &store, &err);
-	if (!code)
-		code = store->ops->list_commands(store, &arena, &filter, &rows, &count, &err);
-	size_t shown = count < limit ? count : limit;
-	if (code)
-		exit = say_err(&err);
-	else if (!(args_has(args, OPT_JSON) ? print_rows_json : print_rows)(&arena, rows, shown))
-		exit = CLI_ERROR;
-	else if (count > shown)
-		say("there are more: add --after %s", id_text(&arena, rows[shown - 1].id));
-	store_close(store);
+	if (!exit)
+		exit = list_show(args, &arena, &listing, &filter, &filter.limit);
 	arena_release(&arena);
 	return exit;
 }

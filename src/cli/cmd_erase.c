@@ -2,6 +2,7 @@
 /* cmd_erase.c -- forget on request, and show who had what forgotten. */
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/page.h"
 #include "ledger/erase.h"
 
 #include <stdlib.h>
@@ -134,7 +135,7 @@ int cmd_erase(const struct args *args)
 	struct arena arena = {0};
 	struct ibid_err err = {0};
 	struct store *store = NULL;
-	size_t batch = 0, limit = LIMIT_DEFAULT;
+	size_t batch = 0, limit;
 	bool lists = args_has(args, OPT_LIST);
 	if (!lists && !values[OPT_TENANT])
 		return usage_error(args->command, "--tenant is missing");
@@ -142,22 +143,22 @@ int cmd_erase(const struct args *args)
 		return usage_error(args->command, "--reason is missing: the record says why");
 	if (!read_batch(values[OPT_BATCH], &batch))
 		return usage_error(args->command, "--batch is a number from 1 to %d", BATCH_MAX);
-	if (values[OPT_LIMIT] && !limit_read(values[OPT_LIMIT], &limit))
-		return usage_error(args->command, "--limit is a number from 1 to %d", LIMIT_MAX);
+	int exit = read_limit(args, &limit);
+	if (exit)
+		return exit;
 	if (open_store(args, false, true, &store, &err))
 		return say_err(&err);
-	int exit = lists
-	               ? list(store, args, limit)
-	               : erase(store, args,
-	                       IBID_ERASURE(.tenant = values[OPT_TENANT], .command_id = values[OPT_ID],
-	                                    .operation = values[OPT_OPERATION], .key = values[OPT_KEY],
-	                                    .scope = values[OPT_SCOPE],
-	                                    .resource_type = values[OPT_RESOURCE_TYPE],
-	                                    .resource_id = values[OPT_RESOURCE_ID],
-	                                    .actor = values[OPT_ACTOR],
-	                                    .by = values[OPT_BY] ? values[OPT_BY] : user_name(&arena),
-	                                    .reason = values[OPT_REASON], .batch = batch,
-	                                    .dry_run = args_has(args, OPT_DRY_RUN)));
+	exit = lists ? list(store, args, limit)
+	             : erase(store, args,
+	                     IBID_ERASURE(.tenant = values[OPT_TENANT], .command_id = values[OPT_ID],
+	                                  .operation = values[OPT_OPERATION], .key = values[OPT_KEY],
+	                                  .scope = values[OPT_SCOPE],
+	                                  .resource_type = values[OPT_RESOURCE_TYPE],
+	                                  .resource_id = values[OPT_RESOURCE_ID],
+	                                  .actor = values[OPT_ACTOR],
+	                                  .by = values[OPT_BY] ? values[OPT_BY] : user_name(&arena),
+	                                  .reason = values[OPT_REASON], .batch = batch,
+	                                  .dry_run = args_has(args, OPT_DRY_RUN)));
 	store_close(store);
 	arena_release(&arena);
 	return exit;

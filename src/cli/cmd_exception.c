@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_exception.c -- look at human work: what stopped, whose it is, until when, what may be done.
  */
-#include "base/instant.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/page.h"
 #include "ledger/act.h"
 
 #include <string.h>
 #include <strings.h>
 
 /* ---- Values as text ------------------------------------------------------------------------- */
-
-static const char *duration_text(struct arena *arena, int64_t us)
-{
-	char text[INSTANT_TEXT_SIZE];
-	duration_write(us, text);
-	return arena_strdup(arena, text);
-}
 
 static bool is_overdue(const struct exception_row *row, int64_t now_us)
 {
@@ -191,20 +184,6 @@ static bool print_item_json(struct arena *arena, const struct exception_row *row
 	return ok;
 }
 
-static bool print_rows_json(struct arena *arena, const struct exception_row *rows, size_t count)
-{
-	bool ok = true;
-	int64_t now_us = env_wall_us(env_system());
-	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
-	for (size_t i = 0; ok && i < count; i++) {
-		str_clear(&out);
-		row_json(&out, arena, &rows[i], NULL, now_us);
-		ok = out_line(&out);
-	}
-	str_release(&out);
-	return ok;
-}
-
 /* ---- Text ----------------------------------------------------------------------------------- */
 
 static void print_state(struct arena *arena, const struct exception_row *row, int64_t now_us)
@@ -264,32 +243,6 @@ static bool print_item(struct arena *arena, const struct exception_row *row,
 		print_actions(arena, row);
 	if (history->action_count)
 		print_history(arena, history);
-	return true;
-}
-
-static bool print_rows(struct arena *arena, const struct exception_row *rows, size_t count)
-{
-	static const char *const heads[] = {"EXCEPTION", "AGE",   "SEVERITY", "DUE",    "TENANT",
-	                                    "QUEUE",     "OWNER", "ASSIGNEE", "REASON", "SUBJECT"};
-	enum { COLUMNS = sizeof heads / sizeof *heads, SEVERITY_COLUMN = 2 };
-	struct table table = {
-	    .arena = arena, .heads = heads, .columns = COLUMNS, .painted = SEVERITY_COLUMN};
-	int64_t now_us = env_wall_us(env_system());
-	for (size_t i = 0; i < count; i++) {
-		const struct exception_row *row = &rows[i];
-		const char *resolved = row->state == EXCEPTION_RESOLVED ? "resolved" : NULL;
-		table_add(&table,
-		          (const char *[COLUMNS]){
-		              id_text(arena, row->id), duration_text(arena, now_us - row->opened_us),
-		              exception_severity_name(row->severity),
-		              resolved ? resolved : due_text(arena, row, now_us), row->tenant,
-		              exception_queue_name(row->queue), row->owner, row->assignee, row->reason,
-		              thing_text(arena, row->subject_type, row->subject_id)});
-	}
-	if (count)
-		table_print(&table);
-	else
-		say("no exceptions");
 	return true;
 }
 
@@ -363,30 +316,65 @@ static int read_filter(const struct args *args, struct exception_filter *ret, st
 	return read_page(args, "an exception", &ret->limit, after, &ret->after);
 }
 
+static enum ibid_code read_rows(struct store *store, struct arena *arena, const void *filter,
+                                void **ret, size_t *ret_count, struct ibid_err *err)
+{
+	struct exception_row *rows = NULL;
+	enum ibid_code code = store->ops->list_exceptions(store, arena, filter, &rows, ret_count, err);
+	*ret = rows;
+	return code;
+}
+
+static void listed_json(struct str *out, struct arena *arena, const void *row, int64_t now_us)
+{
+	row_json(out, arena, row, NULL, now_us);
+}
+
+static void add_row(struct table *table, const void *item, int64_t now_us)
+{
+	struct arena *arena = table->arena;
+	const struct exception_row *row = item;
+	const char *resolved = row->state == EXCEPTION_RESOLVED ? "resolved" : NULL;
+	const char *cells[] = {id_text(arena, row->id),
+	                       duration_text(arena, now_us - row->opened_us),
+	                       exception_severity_name(row->severity),
+	                       resolved ? resolved : due_text(arena, row, now_us),
+	                       row->tenant,
+	                       exception_queue_name(row->queue),
+	                       row->owner,
+	                       row->assignee,
+	                       row->reason,
+	                       thing_text(arena, row->subject_type, row->subject_id)};
+	table_add(table, cells);
+}
+
+static const char *row_place(struct arena *arena, const void *row)
+{
+	return id_text(arena, ((const struct exception_row *)row)->id);
+}
+
 int cmd_exception_list(const struct args *args)
 {
+	static const char *const heads[] = {"EXCEPTION", "AGE",   "SEVERITY", "DUE",    "TENANT",
+	                                    "QUEUE",     "OWNER", "ASSIGNEE", "REASON", "SUBJECT"};
+	enum { COLUMNS = sizeof heads / sizeof *heads, SEVERITY_COLUMN = 2 };
+	static const struct listing listing = {
+	    .row_size = sizeof(struct exception_row),
+	    .none = "no exceptions",
+	    .heads = heads,
+	    .columns = COLUMNS,
+	    .painted = SEVERITY_COLUMN,
+	    .read = read_rows,
+	    .row_json = listed_json,
+	    .add_row = add_row,
+	    .place = row_place,
+	};
 	struct arena arena = {0};
-	struct ibid_err err = {0};
-	struct store *store = NULL;
 	struct exception_filter filter;
-	struct exception_row *rows = NULL;
 	struct uuid after;
-	size_t count = 0;
 	int exit = read_filter(args, &filter, &after);
-	if (exit)
-		return exit;
-	size_t limit = filter.limit++; /* one more tells whether there is a next page */
-	enum ibid_code code = open_store(args, false, true, &store, &err);
-	if (!code)
-		code = store->ops->list_exceptions(store, &arena, &filter, &rows, &count, &err);
-	size_t shown = count < limit ? count : limit;
-	if (code)
-		exit = say_err(&err);
-	else if (!(args_has(args, OPT_JSON) ? print_rows_json : print_rows)(&arena, rows, shown))
-		exit = CLI_ERROR;
-	else if (count > shown)
-		say("there are more: add --after %s", id_text(&arena, rows[shown - 1].id));
-	store_close(store);
+	if (!exit)
+		exit = list_show(args, &arena, &listing, &filter, &filter.limit);
 	arena_release(&arena);
 	return exit;
 }

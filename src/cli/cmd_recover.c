@@ -3,6 +3,7 @@
 #include "api/api.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/page.h"
 
 #include <string.h>
 
@@ -95,15 +96,16 @@ int cmd_command_recover(const struct args *args)
 {
 	struct ibid_err err = {0};
 	struct ibid *ibid = NULL;
-	size_t limit = LIMIT_DEFAULT;
-	if (args->values[OPT_LIMIT] && !limit_read(args->values[OPT_LIMIT], &limit))
-		return usage_error(args->command, "--limit is a number from 1 to %d", LIMIT_MAX);
+	size_t limit;
+	int exit = read_limit(args, &limit);
+	if (exit)
+		return exit;
 	if (ibid_open(IBID_OPTIONS(.store = args->values[OPT_STORE],
 	                           .contracts = args->values[OPT_CONTRACTS], .connections = 2,
 	                           .key_file = args->values[OPT_KEY_FILE]),
 	              &ibid, &err))
 		return say_err(&err);
-	int exit = recover(ibid, args, limit);
+	exit = recover(ibid, args, limit);
 	ibid_close(ibid);
 	return exit;
 }

@@ -3,6 +3,8 @@
  */
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/pause.h"
+#include "store/outbox.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +20,12 @@ struct status {
 	const char *store;
 	int schema;
 	struct measurement ledger;
+	struct backlog_row *outbox; /* by destination */
+	size_t outbox_count;
 	bool has_contracts;
 	struct agreement contracts;
+	struct pause_row *pauses;
+	size_t pause_count;
 };
 
 /* ---- Looking -------------------------------------------------------------------------------- */
@@ -54,6 +60,16 @@ static enum ibid_code compare(struct store *store, struct arena *arena, const ch
 	return code;
 }
 
+/* Who may only read is told the same: it takes longer where nobody has counted. */
+static enum ibid_code look_at_outbox(struct store *store, struct arena *arena, struct status *ret,
+                                     struct ibid_err *err)
+{
+	enum { PIECES = 100000 };
+	struct ibid_err ignored = {0};
+	(void)!outbox_count(store, PIECES, &ignored);
+	return store->ops->measure_outbox(store, arena, &ret->outbox, &ret->outbox_count, err);
+}
+
 static enum ibid_code look(struct store *store, struct arena *arena, const char *dir,
                            struct status *ret, struct ibid_err *err)
 {
@@ -61,6 +77,10 @@ static enum ibid_code look(struct store *store, struct arena *arena, const char 
 	enum ibid_code code = store->ops->check_schema(store, &ret->schema, err);
 	if (!code)
 		code = store->ops->measure(store, arena, &ret->ledger, err);
+	if (!code)
+		code = store->ops->list_pauses(store, arena, NULL, &ret->pauses, &ret->pause_count, err);
+	if (!code)
+		code = look_at_outbox(store, arena, ret, err);
 	if (!code && dir) {
 		ret->has_contracts = true;
 		code = compare(store, arena, dir, &ret->contracts, err);
@@ -70,7 +90,34 @@ static enum ibid_code look(struct store *store, struct arena *arena, const char 
 
 /* ---- Telling -------------------------------------------------------------------------------- */
 
-static bool print_json(const struct status *status)
+/* Toward one destination: what its relays do. */
+static const char *state_of(const struct backlog_row *row)
+{
+	if (row->leased == OUTBOX_LANES)
+		return "running";
+	if (row->leased)
+		return "partial"; /* it has just begun, or what somebody held is about to be taken over */
+	return row->backlog ? "stopped" : "idle";
+}
+
+static void add_outbox(struct str *out, const struct backlog_row *row)
+{
+	obj_begin(out, NULL, '{');
+	obj_text(out, "destination", row->destination);
+	obj_text(out, "state", state_of(row));
+	obj_int(out, "backlog", row->backlog);
+	obj_int(out, "oldest_us", row->oldest_us);
+	obj_int(out, "held", row->held);
+	obj_int(out, "failed", row->failed);
+	obj_int(out, "parked", row->parked);
+	obj_int(out, "written", row->written);
+	obj_int(out, "delivered", row->delivered);
+	obj_int(out, "lanes", OUTBOX_LANES);
+	obj_int(out, "lanes_leased", row->leased);
+	obj_end(out, '}');
+}
+
+static bool print_json(struct arena *arena, const struct status *status)
 {
 	const struct measurement *ledger = &status->ledger;
 	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
@@ -82,6 +129,10 @@ static bool print_json(const struct status *status)
 	obj_int(&out, "in_progress", ledger->in_progress);
 	obj_int(&out, "stale", ledger->stale);
 	obj_int(&out, "unknown", ledger->unknown);
+	obj_begin(&out, "outbox", '[');
+	for (size_t i = 0; i < status->outbox_count; i++)
+		add_outbox(&out, &status->outbox[i]);
+	obj_end(&out, ']');
 	obj_begin(&out, "exceptions", '{');
 	obj_int(&out, "open", ledger->open);
 	obj_int(&out, "overdue", ledger->overdue);
@@ -95,6 +146,10 @@ static bool print_json(const struct status *status)
 	}
 	obj_end(&out, ']');
 	obj_end(&out, '}');
+	obj_begin(&out, "paused", '[');
+	for (size_t i = 0; i < status->pause_count; i++)
+		pause_json(&out, arena, &status->pauses[i]);
+	obj_end(&out, ']');
 	if (status->has_contracts) {
 		obj_begin(&out, "contracts", '{');
 		obj_int(&out, "count", (int64_t)status->contracts.count);
@@ -153,6 +208,42 @@ static void print_store(struct arena *arena, const struct status *status)
 	                           : NULL);
 }
 
+/* "0.4 s", "7 min", "3 h", "2 days" */
+static const char *age_of(struct arena *arena, int64_t us)
+{
+	int64_t tenths = (us + 50000) / 100000;
+	if (tenths < 1200)
+		return arena_printf(arena, "%lld.%lld s", (long long)(tenths / 10),
+		                    (long long)(tenths % 10));
+	if (tenths < 72000)
+		return arena_printf(arena, "%lld min", (long long)(tenths / 600));
+	if (tenths < 1728000)
+		return arena_printf(arena, "%lld h", (long long)(tenths / 36000));
+	return arena_printf(arena, "%s days", grouped(arena, tenths / 864000));
+}
+
+static void print_destination(struct arena *arena, const char *name, const struct backlog_row *row)
+{
+	const char *oldest = row->backlog
+	                         ? arena_printf(arena, ", oldest %s", age_of(arena, row->oldest_us))
+	                         : "";
+	const char *parked = row->parked
+	                         ? arena_printf(arena, ", %s parked", grouped(arena, row->parked))
+	                         : "";
+	bool stopped = !row->leased && row->backlog;
+	print_line(name, arena_printf(arena, "backlog %s%s", grouped(arena, row->backlog), oldest),
+	           arena_printf(arena, "%s: %s%s", row->destination, state_of(row), parked),
+	           row->parked ? "← needs a person"
+	           : stopped   ? "← ibid relay"
+	                       : NULL);
+}
+
+static void print_outbox(struct arena *arena, const struct status *status)
+{
+	for (size_t i = 0; i < status->outbox_count; i++)
+		print_destination(arena, i ? "" : "outbox", &status->outbox[i]);
+}
+
 static void print_exceptions(struct arena *arena, const struct measurement *ledger)
 {
 	const char *owners = "";
@@ -192,10 +283,13 @@ int cmd_status(const struct args *args)
 	if (code) {
 		exit = say_err(&err);
 	} else if (args_has(args, OPT_JSON)) {
-		exit = print_json(&status) ? CLI_OK : CLI_ERROR;
+		exit = print_json(&arena, &status) ? CLI_OK : CLI_ERROR;
 	} else {
 		print_store(&arena, &status);
+		print_outbox(&arena, &status);
 		print_exceptions(&arena, &status.ledger);
+		for (size_t i = 0; i < status.pause_count; i++)
+			print_line("paused", pause_line(&arena, &status.pauses[i]), "", NULL);
 		if (status.has_contracts)
 			print_contracts(&arena, &status.contracts);
 		exit = arena.failed ? say_no_memory() : CLI_OK;

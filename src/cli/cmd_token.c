@@ -4,6 +4,7 @@
 #include "base/instant.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/page.h"
 
 #include <string.h>
 
@@ -40,17 +41,11 @@ static void row_json(struct str *out, struct arena *arena, const struct token_ro
 	obj_end(out, '}');
 }
 
-static bool print_json(struct arena *arena, const struct token_row *rows, size_t count,
-                       const char *text)
+static bool print_row_json(struct arena *arena, const struct token_row *row, const char *text)
 {
-	bool ok = true;
-	int64_t now_us = env_wall_us(env_system());
 	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
-	for (size_t i = 0; ok && i < count; i++) {
-		str_clear(&out);
-		row_json(&out, arena, &rows[i], text, now_us);
-		ok = out_line(&out);
-	}
+	row_json(&out, arena, row, text, env_wall_us(env_system()));
+	bool ok = out_line(&out);
 	str_release(&out);
 	return ok;
 }
@@ -63,28 +58,6 @@ static void print_made(struct arena *arena, const struct token_row *row, const c
 	field_print("client", row->client);
 	field_print("roles", token_roles_write(arena, row->roles));
 	field_print("expires", row->expires_us ? time_text(arena, row->expires_us) : "never");
-}
-
-static void print_table(struct arena *arena, const struct token_row *rows, size_t count)
-{
-	static const char *const heads[] = {"TOKEN",   "STATE", "TENANT",  "CLIENT", "ROLES",
-	                                    "CREATED", "BY",    "EXPIRES", "REVOKED"};
-	enum { COLUMNS = sizeof heads / sizeof *heads };
-	struct table table = {.arena = arena, .heads = heads, .columns = COLUMNS, .painted = COLUMNS};
-	int64_t now_us = env_wall_us(env_system());
-	for (size_t i = 0; i < count; i++) {
-		const struct token_row *row = &rows[i];
-		table_add(&table,
-		          (const char *[COLUMNS]){row->token.id, state_of(row, now_us), row->tenant,
-		                                  row->client, token_roles_write(arena, row->roles),
-		                                  time_text(arena, row->created_us), row->created_by,
-		                                  time_text(arena, row->expires_us),
-		                                  time_text(arena, row->revoked_us)});
-	}
-	if (count)
-		table_print(&table);
-	else
-		say("no tokens");
 }
 
 /* ---- Making --------------------------------------------------------------------------------- */
@@ -124,7 +97,7 @@ static bool show_made(const struct args *args, struct arena *arena, const struct
 {
 	bool shown = true;
 	if (args_has(args, OPT_JSON))
-		shown = print_json(arena, row, 1, text);
+		shown = print_row_json(arena, row, text);
 	else
 		print_made(arena, row, text);
 	shown = shown && out_flush();
@@ -162,34 +135,66 @@ int cmd_token_create(const struct args *args)
 
 /* ---- Listing and revoking ------------------------------------------------------------------- */
 
+static enum ibid_code read_rows(struct store *store, struct arena *arena, const void *filter,
+                                void **ret, size_t *ret_count, struct ibid_err *err)
+{
+	struct token_row *rows = NULL;
+	enum ibid_code code = store->ops->list_tokens(store, arena, filter, &rows, ret_count, err);
+	*ret = rows;
+	return code;
+}
+
+static void listed_json(struct str *out, struct arena *arena, const void *row, int64_t now_us)
+{
+	row_json(out, arena, row, NULL, now_us);
+}
+
+static void add_row(struct table *table, const void *item, int64_t now_us)
+{
+	struct arena *arena = table->arena;
+	const struct token_row *row = item;
+	const char *cells[] = {row->token.id,
+	                       state_of(row, now_us),
+	                       row->tenant,
+	                       row->client,
+	                       token_roles_write(arena, row->roles),
+	                       time_text(arena, row->created_us),
+	                       row->created_by,
+	                       time_text(arena, row->expires_us),
+	                       time_text(arena, row->revoked_us)};
+	table_add(table, cells);
+}
+
+static const char *row_place(struct arena *arena, const void *row)
+{
+	(void)arena;
+	return ((const struct token_row *)row)->token.id;
+}
+
 int cmd_token_list(const struct args *args)
 {
+	static const char *const heads[] = {"TOKEN",   "STATE", "TENANT",  "CLIENT", "ROLES",
+	                                    "CREATED", "BY",    "EXPIRES", "REVOKED"};
+	enum { COLUMNS = sizeof heads / sizeof *heads };
+	static const struct listing listing = {
+	    .row_size = sizeof(struct token_row),
+	    .none = "no tokens",
+	    .heads = heads,
+	    .columns = COLUMNS,
+	    .painted = COLUMNS,
+	    .read = read_rows,
+	    .row_json = listed_json,
+	    .add_row = add_row,
+	    .place = row_place,
+	};
 	struct arena arena = {0};
-	struct ibid_err err = {0};
-	struct store *store = NULL;
-	struct token_row *rows = NULL;
-	size_t count = 0, limit = LIMIT_DEFAULT;
-	int exit = CLI_OK;
 	struct token_filter filter = {.tenant = args->values[OPT_TENANT],
 	                              .after = args->values[OPT_AFTER]};
-	if (args_has(args, OPT_LIMIT) && !limit_read(args->values[OPT_LIMIT], &limit))
-		return usage_error(args->command, "--limit is a number from 1 to %d", LIMIT_MAX);
-	if (filter.after && !token_id_ok(filter.after))
-		return usage_error(args->command, "--after is the id of a token: 16 hex digits");
-	filter.limit = limit + 1; /* one more tells whether there is a next page */
-	enum ibid_code code = open_store(args, false, true, &store, &err);
-	if (!code)
-		code = store->ops->list_tokens(store, &arena, &filter, &rows, &count, &err);
-	size_t shown = count < limit ? count : limit;
-	if (code)
-		exit = say_err(&err);
-	else if (!args_has(args, OPT_JSON))
-		print_table(&arena, rows, shown);
-	else if (!print_json(&arena, rows, shown, NULL))
-		exit = CLI_ERROR;
-	if (!exit && count > shown)
-		say("there are more: add --after %s", rows[shown - 1].token.id);
-	store_close(store);
+	int exit = read_limit(args, &filter.limit);
+	if (!exit && filter.after && !token_id_ok(filter.after))
+		exit = usage_error(args->command, "--after is the id of a token: 16 hex digits");
+	if (!exit)
+		exit = list_show(args, &arena, &listing, &filter, &filter.limit);
 	arena_release(&arena);
 	return exit;
 }
@@ -220,7 +225,7 @@ int cmd_token_revoke(const struct args *args)
 		exit = say_err(&err);
 	else if (!args_has(args, OPT_JSON))
 		out_textf("revoked    %s by %s\n", time_text(&arena, row.revoked_us), row.revoked_by);
-	else if (!print_json(&arena, &row, 1, NULL))
+	else if (!print_row_json(&arena, &row, NULL))
 		exit = CLI_ERROR;
 	store_close(store);
 	arena_release(&arena);

@@ -81,18 +81,6 @@ enum ibid_code load_contracts(const char *dir, struct contracts **ret, struct ib
 	return code;
 }
 
-bool limit_read(const char *given, size_t *ret)
-{
-	size_t limit = 0;
-	for (const char *c = given; *c; c++) {
-		if (*c < '0' || *c > '9' || limit > LIMIT_MAX)
-			return false;
-		limit = 10 * limit + (size_t)(*c - '0');
-	}
-	*ret = limit;
-	return limit >= 1 && limit <= LIMIT_MAX;
-}
-
 const char *dir_of(const struct args *args)
 {
 	const char *dir = args->operand_count ? args->operands[0] : args->values[OPT_CONTRACTS];
@@ -106,17 +94,11 @@ int usage_no_dir(const struct args *args)
 	    "no directory of contracts: give DIR or --contracts DIR, or set IBID_CONTRACTS");
 }
 
-int read_page(const struct args *args, const char *what, size_t *ret_limit, struct uuid *after,
-              const struct uuid **ret_after)
+int tell_not_done(enum ibid_code code, const struct ibid_err *err)
 {
-	const char *limit = args->values[OPT_LIMIT], *id = args->values[OPT_AFTER];
-	*ret_limit = LIMIT_DEFAULT;
-	*ret_after = NULL;
-	if (limit && !limit_read(limit, ret_limit))
-		return usage_error(args->command, "--limit is a number from 1 to %d", LIMIT_MAX);
-	if (id && !uuid_read(id, after))
-		return usage_error(args->command, "--after is the id of %s, not \"%.100s\"", what, id);
-	if (id)
-		*ret_after = after;
-	return CLI_OK;
+	(void)say_err(err);
+	return code == IBID_REJECTED  ? CLI_REJECTED
+	       : code == IBID_UNKNOWN ? CLI_UNKNOWN
+	       : code == IBID_BUSY    ? CLI_AGAIN
+	                              : CLI_ERROR;
 }

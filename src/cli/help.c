@@ -19,7 +19,7 @@ static void heading(const char *text)
 
 static void command_line(const struct cli_command *command)
 {
-	out_textf("  %-16s  %s\n", command->name, command->summary);
+	out_textf("  %-18s  %s\n", command->name, command->summary);
 }
 
 void help_overview(void)

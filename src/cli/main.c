@@ -15,6 +15,8 @@
 #define JSON      BIT(OPT_JSON)
 #define KEY_FILE  BIT(OPT_KEY_FILE)
 
+#define OUTBOX_ACT (STORE | BIT(OPT_DESTINATION) | BIT(OPT_REASON) | JSON)
+
 const struct cli_command cli_commands[] = {
     {
         .name = "init",
@@ -179,7 +181,8 @@ const struct cli_command cli_commands[] = {
     {
         .name = "relay",
         .run = cmd_relay,
-        .takes = STORE | CONTRACTS | BIT(OPT_CONFIG) | BIT(OPT_DESTINATION),
+        .takes = STORE | CONTRACTS | BIT(OPT_CONFIG) | BIT(OPT_DESTINATION) |
+                 BIT(OPT_METRICS_LISTEN),
         .operands = "[NAME=VALUE...]",
         .operand_max = OPERANDS_MAX,
         .summary = "bring committed events to their destinations",
@@ -190,10 +193,100 @@ const struct cli_command cli_commands[] = {
             "number of relays may run at once: they share the lanes of a destination, and who\n"
             "ends is replaced after its lease (relay.lease). What fails is tried again or waits\n"
             "for a person (`ibid exception list`), and keeps back its own aggregate only. SIGTERM\n"
-            "ends what has begun, and the relay.",
+            "ends what has begun, and the relay. With --metrics-listen it tells how the outbox\n"
+            "stands and what it did, at /metrics.",
         .examples = "  $ ibid relay --config ibid.yaml\n"
                     "  $ ibid relay --store sqlite:pay.db --contracts examples/payments \\\n"
-                    "      relay.destinations.kafka-main.file.path=events.ndjson\n",
+                    "      relay.destinations.kafka-main.file.path=events.ndjson\n"
+                    "  $ ibid relay --config ibid.yaml --metrics-listen 127.0.0.1:9464\n",
+    },
+    {
+        .name = "pause relay",
+        .run = cmd_pause_relay,
+        .takes = STORE | BIT(OPT_REASON) | JSON,
+        .needs = STORE | BIT(OPT_REASON),
+        .operands = "",
+        .summary = "send no events anywhere until it is resumed",
+        .details =
+            "Every relay on the store stops within about a second, and stays so when it is\n"
+            "started again. Nothing is lost and no attempt is used up. Concerns all tenants:\n"
+            "needs a token in IBID_TOKEN with the role admin. The reason is kept. Exit code 3\n"
+            "when it is refused: it is paused already, say.",
+        .examples = "  $ ibid pause relay --reason 'the broker is moved tonight'\n",
+    },
+    {
+        .name = "pause destination",
+        .run = cmd_pause_destination,
+        .takes = STORE | BIT(OPT_REASON) | JSON,
+        .needs = STORE | BIT(OPT_REASON),
+        .operands = "NAME",
+        .operand_max = 1,
+        .summary = "send no events to one destination until it is resumed",
+        .details =
+            "As `ibid pause relay`, for one destination; others go on. A destination that no\n"
+            "relay has ever served is refused. Needs a token in IBID_TOKEN with the role admin.",
+        .examples = "  $ ibid pause destination kafka-main --reason 'its disk is full'\n",
+    },
+    {
+        .name = "pause event",
+        .run = cmd_pause_event,
+        .takes = STORE | CONTRACTS | BIT(OPT_REASON) | JSON,
+        .needs = STORE | BIT(OPT_REASON),
+        .operands = "TYPE",
+        .operand_max = 1,
+        .summary = "send no events of one type until it is resumed",
+        .details =
+            "Of the token's tenant, to any destination. What comes behind such an event in its\n"
+            "aggregate waits, too; all others go on. Needs a token in IBID_TOKEN with the role\n"
+            "operator or admin. With --contracts, a type that has no contract is refused.",
+        .examples = "  $ ibid pause event PaymentCreated --reason 'consumers are mended'\n",
+    },
+    {
+        .name = "pause list",
+        .run = cmd_pause_list,
+        .takes = STORE | TENANT | JSON,
+        .needs = STORE,
+        .operands = "",
+        .summary = "list what is paused, since when, by whom and why",
+        .details = "Prints a table, or with --json one object per line. With --tenant: what\n"
+                   "concerns all, and event types of this tenant.",
+        .examples = "  $ ibid pause list --store sqlite:pay.db\n",
+    },
+    {
+        .name = "resume relay",
+        .run = cmd_resume_relay,
+        .takes = STORE | BIT(OPT_REASON) | JSON,
+        .needs = STORE | BIT(OPT_REASON),
+        .operands = "",
+        .summary = "let the relay go on where it stood",
+        .details = "Needs a token in IBID_TOKEN with the role admin. Exit code 3 when it is\n"
+                   "refused: it is not paused, say.",
+        .examples = "  $ ibid resume relay --reason 'the broker is there again'\n",
+    },
+    {
+        .name = "resume destination",
+        .run = cmd_resume_destination,
+        .takes = STORE | BIT(OPT_REASON) | JSON,
+        .needs = STORE | BIT(OPT_REASON),
+        .operands = "NAME",
+        .operand_max = 1,
+        .summary = "let events go to a destination again",
+        .details = "Also one that the relay itself paused, because it refused everything; the\n"
+                   "exception that tells about it is resolved. Needs a token in IBID_TOKEN with\n"
+                   "the role admin.",
+        .examples = "  $ ibid resume destination partner --reason 'their endpoint is back'\n",
+    },
+    {
+        .name = "resume event",
+        .run = cmd_resume_event,
+        .takes = STORE | BIT(OPT_REASON) | JSON,
+        .needs = STORE | BIT(OPT_REASON),
+        .operands = "TYPE",
+        .operand_max = 1,
+        .summary = "let events of a type go again, in the order of their aggregates",
+        .details = "Of the token's tenant. Needs a token in IBID_TOKEN with the role operator or\n"
+                   "admin.",
+        .examples = "  $ ibid resume event PaymentCreated --reason 'consumers are mended'\n",
     },
     {
         .name = "token create",
@@ -265,6 +358,41 @@ const struct cli_command cli_commands[] = {
                     "  $ ibid command list --store sqlite:pay.db --json | jq -r .key\n",
     },
     {
+        .name = "outbox show",
+        .run = cmd_outbox_show,
+        .takes = STORE | TENANT | JSON,
+        .needs = STORE | TENANT,
+        .operands = "EVENT_ID",
+        .operand_max = 1,
+        .summary = "show one event and how it stands toward each destination",
+        .details =
+            "The event with its payload, its state toward each destination that it was written\n"
+            "for, why it does not go on and what it waits for, the exception that is open for it,\n"
+            "and the evidence of every arrival.",
+        .examples = "  $ ibid outbox show --store sqlite:pay.db --tenant acme EVENT_ID\n",
+    },
+    {
+        .name = "outbox list",
+        .run = cmd_outbox_list,
+        .takes = STORE | TENANT | BIT(OPT_DESTINATION) | BIT(OPT_STATE) | BIT(OPT_TYPE) |
+                 BIT(OPT_AGGREGATE) | BIT(OPT_LIMIT) | BIT(OPT_AFTER) | JSON,
+        .needs = STORE,
+        .operands = "",
+        .summary = "list events and how they stand toward destinations, the newest first",
+        .details =
+            "One line for each event and destination. PENDING: it has yet to go, or waits for one\n"
+            "before it in its aggregate; CLAIMED: a relay sends it now; PUBLISHED: it arrived;\n"
+            "FAILED: it is tried again; PARKED: a person decides. Prints a table, or with --json\n"
+            "one object per line.",
+        .examples = "  $ ibid outbox list --store sqlite:pay.db --state parked\n"
+                    "  $ ibid outbox list --store sqlite:pay.db --aggregate payment/p-1 --json\n",
+        .meanings = {[OPT_STATE] =
+                         "pending, claimed, published, failed, parked, skipped or cancelled",
+                     [OPT_DESTINATION] = "only toward this destination",
+                     [OPT_TYPE] = "only events of this type",
+                     [OPT_AFTER] = "EVENT_ID/DESTINATION, as the page before says: the next one"},
+    },
+    {
         .name = "exception show",
         .run = cmd_exception_show,
         .takes = STORE | TENANT | JSON,
@@ -321,8 +449,9 @@ const struct cli_command cli_commands[] = {
             "confirm-executed completes a command of which nobody knew whether it was done, with\n"
             "the answer that duplicates get; confirm-not-executed makes it FAILED, and the same\n"
             "key may be sent again; close ends the item alone. Nothing is run, and no event is\n"
-            "sent. Where a second person has to approve the action, it is proposed. Needs a token\n"
-            "in IBID_TOKEN with the role operator or admin, and for commands the contracts. Exit\n"
+            "sent. release, skip and cancel decide about a parked event: see `ibid outbox`. Where\n"
+            "a second person has to approve the action, it is proposed. Needs a token in\n"
+            "IBID_TOKEN with the role operator or admin, and for commands the contracts. Exit\n"
             "code 3 when it is refused.",
         .examples =
             "  $ ibid exception resolve ID --action confirm-not-executed --reason 'not booked'\n"
@@ -359,6 +488,58 @@ const struct cli_command cli_commands[] = {
         .examples = "  $ ibid exception decline ID --reason 'the statement is of last month'\n",
     },
     {
+        .name = "outbox release",
+        .run = cmd_outbox_release,
+        .takes = OUTBOX_ACT,
+        .needs = OUTBOX_ACT & ~JSON,
+        .operands = "EVENT_ID",
+        .operand_max = 1,
+        .summary = "have a destination try an event again, now",
+        .details =
+            "One that is parked, or that failed and waits for its next attempt: it goes before\n"
+            "those that wait behind it, and has all its attempts again. Who acts is proven by the\n"
+            "token in IBID_TOKEN, whose tenant the event belongs to; it needs the role operator "
+            "or\n"
+            "admin. Exit code 3 when it is refused.",
+        .examples = "  $ ibid outbox release EVENT_ID --destination kafka-main \\\n"
+                    "      --reason 'the topic allows larger messages now'\n",
+        .meanings = {[OPT_DESTINATION] = "where it is held"},
+    },
+    {
+        .name = "outbox skip",
+        .run = cmd_outbox_skip,
+        .takes = OUTBOX_ACT,
+        .needs = OUTBOX_ACT & ~JSON,
+        .operands = "EVENT_ID",
+        .operand_max = 1,
+        .summary = "never send a parked event to a destination; those behind it go on",
+        .details =
+            "Its aggregate goes on without it there; other destinations get it. That it was\n"
+            "skipped stays as evidence. Where the event's contract says so\n"
+            "(on_parked.skip_needs_approval) it is proposed, and a second person approves it by\n"
+            "`ibid exception approve`. Needs a token in IBID_TOKEN with the role operator or\n"
+            "admin. Exit code 3 when it is refused.",
+        .examples = "  $ ibid outbox skip EVENT_ID --destination hook --reason 'told by phone'\n",
+        .meanings = {[OPT_DESTINATION] = "where it is parked"},
+    },
+    {
+        .name = "outbox cancel",
+        .run = cmd_outbox_cancel,
+        .takes = OUTBOX_ACT,
+        .needs = OUTBOX_ACT & ~JSON,
+        .operands = "EVENT_ID",
+        .operand_max = 1,
+        .summary = "withdraw a parked event wherever it has not arrived",
+        .details =
+            "At every destination that its contract named, also those that have yet to come to\n"
+            "it; where it arrived already is said. One that is on its way at this very moment may\n"
+            "still arrive, and then its evidence says so. May need a second person, as `outbox\n"
+            "skip`. Needs a token in IBID_TOKEN with the role operator or admin. Exit code 3 when\n"
+            "it is refused.",
+        .examples = "  $ ibid outbox cancel EVENT_ID --destination hook --reason 'test data'\n",
+        .meanings = {[OPT_DESTINATION] = "where it is parked"},
+    },
+    {
         .name = "command recover",
         .run = cmd_command_recover,
         .takes = STORE | CONTRACTS | TENANT | OPERATION | BIT(OPT_LIMIT) | BIT(OPT_DRY_RUN) |
@@ -382,7 +563,7 @@ const struct cli_command cli_commands[] = {
         .name = "retain",
         .run = cmd_retain,
         .takes = STORE | CONTRACTS | BIT(OPT_DRY_RUN) | BIT(OPT_BATCH) | BIT(OPT_MAX_SECONDS) |
-                 BIT(OPT_EVENTS_OLDER_THAN) | JSON,
+                 BIT(OPT_EVENTS_OLDER_THAN) | BIT(OPT_ARCHIVE) | BIT(OPT_NO_ARCHIVE) | JSON,
         .needs = STORE | CONTRACTS,
         .operands = "",
         .summary = "remove what has had its time",
@@ -390,12 +571,54 @@ const struct cli_command cli_commands[] = {
             "After the contract's key.retain a command loses its body and text, and a late\n"
             "duplicate is still answered; after audit.retain it is removed with its evidence.\n"
             "Commands without an outcome, and events, are kept; --events-older-than removes\n"
-            "events. PostgreSQL drops audit entries and events by whole months. Runs in small\n"
+            "events that are done: they arrived, or a person skipped or cancelled them, at every\n"
+            "destination. With --archive they are written to files first, with their evidence.\n"
+            "PostgreSQL drops audit entries and events by whole months. Runs in small\n"
             "transactions beside the work, may be stopped at any time and run again.",
         .examples =
             "  $ ibid retain --store sqlite:pay.db --contracts examples/payments --dry-run\n"
             "  $ ibid retain --store sqlite:pay.db --contracts examples/payments --max-seconds "
-            "60\n",
+            "60\n"
+            "  $ ibid retain --store sqlite:pay.db --contracts examples/payments \\\n"
+            "      --events-older-than 90d --archive archive\n",
+    },
+    {
+        .name = "archive list",
+        .run = cmd_archive_list,
+        .takes = STORE | BIT(OPT_LIMIT) | JSON,
+        .operands = "[DIR]",
+        .operand_max = 1,
+        .summary = "list archives of events",
+        .details = "Of a directory, as their manifests tell, without reading the files; or, with\n"
+                   "--store, what was archived of a store and when, the newest first.",
+        .examples = "  $ ibid archive list archive\n"
+                    "  $ ibid archive list --store sqlite:pay.db\n",
+    },
+    {
+        .name = "archive verify",
+        .run = cmd_archive_verify,
+        .takes = JSON,
+        .operands = "FILE|DIR...",
+        .operand_max = OPERANDS_MAX,
+        .summary = "check that archives are whole",
+        .details =
+            "Reads every file and compares digests, sizes and counts with its manifest, and every\n"
+            "line is read as an event. Exit code 8 when one is damaged or has no manifest.",
+        .examples = "  $ ibid archive verify archive\n",
+    },
+    {
+        .name = "archive restore",
+        .run = cmd_archive_restore,
+        .takes = STORE | JSON,
+        .needs = STORE,
+        .operands = "FILE...",
+        .operand_max = OPERANDS_MAX,
+        .summary = "put archived events back into the store",
+        .details =
+            "With their evidence, each file as a whole or not at all, after it was verified. What\n"
+            "is there already is left as it is; an event that is there and differs is an error.\n"
+            "Relays may run: nothing is sent again. The next retention removes them again.",
+        .examples = "  $ ibid archive restore --store sqlite:pay.db archive/*.ndjson.zst\n",
     },
     {
         .name = "erase",

@@ -17,6 +17,7 @@
 	X(CONFIG, "config", "FILE", "IBID_CONFIG",                                                     \
 	  "settings in YAML; `ibid help settings` lists them")                                         \
 	X(UPSTREAM, "upstream", "URL", NULL, "the service behind the server")                          \
+	X(METRICS_LISTEN, "metrics-listen", "ADDR", NULL, "answer /metrics and /healthz there")        \
 	X(DESTINATION, "destination", "NAME", NULL, "one destination (all of the settings)")           \
 	X(TENANT, "tenant", "TENANT", NULL, "whose it is")                                             \
 	X(OPERATION, "operation", "NAME", NULL, "the contract's name")                                 \
@@ -41,6 +42,7 @@
 	X(EXTERNAL, "external", "ID", NULL, "what the other system calls the resource")                \
 	X(TYPE, "type", "TYPE", NULL, "type of the resource")                                          \
 	X(ID, "id", "ID", NULL, "id of the resource")                                                  \
+	X(AGGREGATE, "aggregate", "TYPE/ID", NULL, "only events of this aggregate")                    \
 	X(CORRELATION_ID, "correlation-id", "ID", NULL, "kept with the audit entry and the events")    \
 	X(CAUSATION_ID, "causation-id", "ID", NULL, "likewise: what caused this command")              \
 	X(TRACEPARENT, "traceparent", "TRACE", NULL,                                                   \
@@ -67,7 +69,9 @@
 	X(BATCH, "batch", "N", NULL, "rows in one transaction, 1 to 100000 (1000)")                    \
 	X(MAX_SECONDS, "max-seconds", "N", NULL, "stop after this time; the next run goes on")         \
 	X(EVENTS_OLDER_THAN, "events-older-than", "D", NULL,                                           \
-	  "remove events of that age, too, delivered or not: 400d")                                    \
+	  "remove events of that age, too, once they are done: 90d")                                   \
+	X(ARCHIVE, "archive", "DIR", NULL, "write events to this directory before they go")            \
+	X(NO_ARCHIVE, "no-archive", NULL, NULL, "remove events and their evidence for good")           \
 	X(EXPLAIN, "explain", NULL, NULL, "the exact bytes that are hashed, instead of their hash")    \
 	X(JSON, "json", NULL, NULL, "one JSON object; for lists one per line")
 

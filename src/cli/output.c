@@ -198,7 +198,8 @@ enum paint paint_of_word(const char *word)
 	    {"UNKNOWN", PAINT_BAD},    {"expired", PAINT_BAD},      {"refuse", PAINT_BAD},
 	    {"RESOLVED", PAINT_GOOD},  {"OPEN", PAINT_WARN},        {"medium", PAINT_WARN},
 	    {"high", PAINT_BAD},       {"critical", PAINT_BAD},     {"left", PAINT_BAD},
-	    {"stale", PAINT_WARN},
+	    {"stale", PAINT_WARN},     {"PUBLISHED", PAINT_GOOD},   {"CLAIMED", PAINT_WARN},
+	    {"PARKED", PAINT_BAD},
 	};
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		if (strcmp(word, words[i].word) == 0)
@@ -315,6 +316,13 @@ const char *time_text(struct arena *arena, int64_t us)
 	if (!us)
 		return NULL;
 	instant_write(us, text);
+	return arena_strdup(arena, text);
+}
+
+const char *duration_text(struct arena *arena, int64_t us)
+{
+	char text[INSTANT_TEXT_SIZE];
+	duration_write(us, text);
 	return arena_strdup(arena, text);
 }
 

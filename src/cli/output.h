@@ -68,8 +68,9 @@ void section_print(const char *title, size_t count);
 
 /* ---- Values as text ------------------------------------------------------------------------- */
 
-const char *id_text(struct arena *arena, struct uuid id); /* NULL: all zero */
-const char *time_text(struct arena *arena, int64_t us);   /* RFC 3339, UTC; NULL: 0 */
+const char *id_text(struct arena *arena, struct uuid id);   /* NULL: all zero */
+const char *time_text(struct arena *arena, int64_t us);     /* RFC 3339, UTC; NULL: 0 */
+const char *duration_text(struct arena *arena, int64_t us); /* "4 h" */
 const char *thing_text(struct arena *arena, const char *type,
                        const char *id); /* "payment p-1"; either may be NULL */
 

@@ -15,17 +15,19 @@ struct log process_log(void)
 	return (struct log){.fn = log_line, .env = env_system()};
 }
 
-enum { NAMED = 3 };
+enum { NAMED = 4 };
 
-/* --store, --contracts and --upstream are settings like any other. */
+/* --store, --contracts and the like are settings like any other. */
 static size_t settings_given(struct arena *arena, const struct args *args,
                              const char *ret[OPERANDS_MAX + NAMED])
 {
 	static const struct {
 		enum option option;
 		const char *setting;
-	} named[NAMED] = {
-	    {OPT_STORE, "store"}, {OPT_CONTRACTS, "contracts"}, {OPT_UPSTREAM, "upstream.url"}};
+	} named[NAMED] = {{OPT_STORE, "store"},
+	                  {OPT_CONTRACTS, "contracts"},
+	                  {OPT_UPSTREAM, "upstream.url"},
+	                  {OPT_METRICS_LISTEN, "relay.metrics_listen"}};
 	size_t count = 0;
 	for (size_t i = 0; i < NAMED; i++)
 		if (args_has(args, named[i].option))

@@ -91,6 +91,11 @@ void answer_header(struct answer *answer, const char *name, const char *value);
 	  "Who proposed an action can't approve it, whichever token they use. Nothing was done.")      \
 	X(PROBLEM_ACTION_NOT_ALLOWED, "action-not-allowed", 422, "The exception does not allow this",  \
 	  "The detail lists the actions that it allows. Nothing was done.")                            \
+	X(PROBLEM_NOT_HELD, "not-held", 409, "There is nothing to decide about the event there",       \
+	  "The event arrived at the destination, or goes there by itself.")                            \
+	X(PROBLEM_NO_CHANGE, "no-change", 409, "It is so already",                                     \
+	  "What is paused can't be paused again, nor resumed what is not paused; the detail says "     \
+	  "since when and by whom it is. Nothing was done.")                                           \
 	X(PROBLEM_UNKNOWN, "outcome-unknown", 202, "Whether the command ran is not known",             \
 	  "Location leads to the operation; it is resolved there. Nothing is run again meanwhile.")
 

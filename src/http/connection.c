@@ -5,6 +5,7 @@
 #include "http/connection.h"
 
 #include "base/hash.h"
+#include "base/utf8.h"
 #include "http/access.h"
 #include "http/meters.h"
 #include "http/pass.h"
@@ -193,8 +194,9 @@ const char *request_query(struct request *request, const char *name, bool *ret_b
 		size_t pair = strcspn(at, "&");
 		if (pair > size && at[size] == '=' && memcmp(at, name, size) == 0) {
 			const char *value = route_decode(&request->arena, at + size + 1, pair - size - 1);
-			*ret_bad |= !value;
-			return value;
+			bool good = value && utf8_ok(value, strlen(value));
+			*ret_bad |= !good;
+			return good ? value : NULL;
 		}
 		at += pair + (at[pair] == '&');
 	}

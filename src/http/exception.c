@@ -4,48 +4,20 @@
  * Who acts is the token's client, whatever a header says. Another tenant's item is as if it were
  * not there. */
 #include "base/canon.h"
-#include "base/instant.h"
 #include "base/json.h"
 #include "base/obj.h"
+#include "http/act.h"
 #include "http/command.h"
+#include "http/document.h"
 #include "http/request.h"
-#include "ledger/act.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum { DOCUMENT_BYTES_MAX = 16 << 20, PAGE_DEFAULT = 50, PAGE_MAX = 1000, HISTORY_MAX = 1000 };
-
-static struct store *store_of(const struct request *request)
-{
-	return request->house->ibid->ledger->store;
-}
+enum { HISTORY_MAX = 1000 };
 
 /* ---- Documents ------------------------------------------------------------------------------ */
-
-static void add_id(struct str *out, const char *name, struct uuid id)
-{
-	char text[UUID_TEXT_SIZE];
-	uuid_write(id, text);
-	obj_text(out, name, text);
-}
-
-static void add_time(struct str *out, const char *name, int64_t us)
-{
-	char text[INSTANT_TEXT_SIZE];
-	if (!us)
-		return;
-	instant_write(us, text);
-	obj_text(out, name, text);
-}
-
-static void add_text(struct str *out, const char *name, const char *text)
-{
-	if (text)
-		obj_text(out, name, text);
-}
 
 /* Names that are joined by commas, as a list. */
 static void add_names(struct str *out, const char *name, struct arena *arena, const char *names)
@@ -147,18 +119,6 @@ static void add_item(struct str *out, struct request *request, const struct exce
 	obj_end(out, '}');
 }
 
-static void answer_document(struct request *request, struct str *out)
-{
-	const char *json = out->failed || request->arena.failed
-	                       ? NULL
-	                       : arena_strndup(&request->arena, str_text(out), out->size);
-	if (json)
-		answer_json(&request->answer, 200, json);
-	else
-		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "out of memory");
-	str_release(out);
-}
-
 /* ---- Looking -------------------------------------------------------------------------------- */
 
 static enum ibid_code read_history(struct request *request, const struct exception_row *row,
@@ -240,13 +200,6 @@ static bool read_queue(const char *given, int *ret)
 	return true;
 }
 
-static bool read_limit(const char *given, size_t *ret)
-{
-	char *end = NULL;
-	*ret = given ? strtoul(given, &end, 10) : PAGE_DEFAULT;
-	return !given || (isdigit((unsigned char)*given) && !*end && *ret >= 1 && *ret <= PAGE_MAX);
-}
-
 /* What is wrong with the query; NULL: nothing. */
 static const char *read_filter(struct request *request, struct exception_filter *ret,
                                struct uuid *after)
@@ -262,7 +215,7 @@ static const char *read_filter(struct request *request, struct exception_filter 
 	                                 .after = from ? after : NULL};
 	if (bad)
 		return "the query can't be decoded";
-	if (!read_limit(limit, &ret->limit))
+	if (!page_limit_read(limit, &ret->limit))
 		return "limit must be a number from 1 to 1000";
 	if (from && !uuid_read(from, after))
 		return "after must be the id of an exception";
@@ -328,13 +281,6 @@ static const struct sent texts[] = {
 };
 enum { TEXTS = sizeof texts / sizeof *texts };
 
-/* False: the answer is given. */
-static bool bad_member(struct request *request, const char *name, const char *what)
-{
-	answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST, "/%.80s %s", name, what);
-	return false;
-}
-
 static bool read_answer(struct request *request, const struct json *member, struct act *act)
 {
 	struct str out = STR_INIT(DOCUMENT_BYTES_MAX);
@@ -343,7 +289,7 @@ static bool read_answer(struct request *request, const struct json *member, stru
 	                                    : arena_strndup(&request->arena, str_text(&out), out.size);
 	bool good = act->confirmation.body;
 	str_release(&out);
-	return good || bad_member(request, "answer", "is too large");
+	return good || act_bad_member(request, "answer", "is too large");
 }
 
 static bool read_member(struct request *request, const struct json *member, struct act *act)
@@ -351,18 +297,15 @@ static bool read_member(struct request *request, const struct json *member, stru
 	for (size_t i = 0; i < TEXTS; i++) {
 		if (!(texts[i].acts & BIT(act->kind)) || strcmp(member->name, texts[i].name) != 0)
 			continue;
-		if (member->type != JSON_STRING || strlen(member->text) != member->size)
-			return bad_member(request, texts[i].name, "must be a text without NUL");
-		*(const char **)((char *)act + texts[i].offset) = member->text;
-		return true;
+		return act_text(request, member, (const char **)((char *)act + texts[i].offset));
 	}
 	if (act->kind == ACT_RESOLVE && strcmp(member->name, "answer") == 0)
 		return read_answer(request, member, act);
 	if (act->kind != ACT_RESOLVE || strcmp(member->name, "status") != 0)
-		return bad_member(request, member->name, "is not a member of it");
+		return act_bad_member(request, member->name, "is not a member of it");
 	if (member->type != JSON_NUMBER || strlen(member->text) != 3 ||
 	    strspn(member->text, "0123456789") != 3)
-		return bad_member(request, "status", "must be a number from 200 to 399");
+		return act_bad_member(request, "status", "must be a number from 200 to 399");
 	act->confirmation.status = atoi(member->text);
 	return true;
 }
@@ -370,23 +313,8 @@ static bool read_member(struct request *request, const struct json *member, stru
 /* False: the request is answered. */
 static bool read_body(struct request *request, struct act *act)
 {
-	bool many;
-	const char *type = request_header(request, "Content-Type", &many);
-	struct json *body = NULL;
-	struct ibid_err err = {0};
-	if (!type || !command_is_json(type)) {
-		answer_problem(&request->answer, &request->arena, PROBLEM_MEDIA_TYPE,
-		               "the Content-Type is %s", type ? type : "missing");
-		return false;
-	}
-	if (json_read(&request->arena, request->body.size ? request->body.data : "", request->body.size,
-	              0, &body, &err))
-		answer_error(&request->answer, &request->arena, &err);
-	else if (body->type != JSON_OBJECT)
-		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
-		               "the body must be a JSON object");
-	for (const struct json *member = request->answer.status ? NULL : body->child; member;
-	     member = member->next)
+	const struct json *body = act_body(request);
+	for (const struct json *member = body ? body->child : NULL; member; member = member->next)
 		if (!read_member(request, member, act))
 			break;
 	return !request->answer.status;
@@ -394,39 +322,21 @@ static bool read_body(struct request *request, struct act *act)
 
 /* ---- Acting --------------------------------------------------------------------------------- */
 
-static const enum problem_kind problems[] = {
-    [REFUSED_NOT] = PROBLEM_INTERNAL,
-    [REFUSED_INPUT] = PROBLEM_BAD_REQUEST,
-    [REFUSED_ROLE] = PROBLEM_FORBIDDEN,
-    [REFUSED_SAME_PERSON] = PROBLEM_SECOND_PERSON,
-    [REFUSED_ACTION] = PROBLEM_ACTION_NOT_ALLOWED,
-    [REFUSED_RESOLVED] = PROBLEM_EXCEPTION_RESOLVED,
-    [REFUSED_WAITING] = PROBLEM_ALREADY_PROPOSED,
-    [REFUSED_NO_PROPOSAL] = PROBLEM_NOTHING_PROPOSED,
-};
-
 static void act_as(struct request *request, const struct act *wanted)
 {
-	struct ledger *ledger = request->house->ibid->ledger;
-	struct actor actor = {.tenant = request->principal.tenant,
-	                      .client = request->principal.client,
-	                      .token = request->token.id,
-	                      .roles = request->principal.roles};
-	struct acting acting = {.store = ledger->store, .env = request->server->env, .ledger = ledger};
+	struct actor actor = act_actor(request);
+	struct acting acting = act_acting(request);
 	struct acted acted = {.refusal = REFUSED_NOT};
 	struct ibid_err err = {0};
 	struct act act = *wanted;
 	act.actor = &actor;
-	switch (exception_act(&acting, &request->arena, &act, &acted, &err)) {
-	case IBID_OK: answer_item(request, &act.id); return;
-	case IBID_REJECTED:
-		answer_problem(&request->answer, &request->arena, problems[acted.refusal], "%s", err.text);
-		return;
-	case IBID_NOT_FOUND: err_set(&err, IBID_NOT_FOUND, "there is no such exception"); break;
-	case IBID_UNKNOWN: err.code = IBID_UNAVAILABLE; break; /* asking again is safe */
-	default: break;
-	}
-	answer_error(&request->answer, &request->arena, &err);
+	enum ibid_code code = exception_act(&acting, &request->arena, &act, &acted, &err);
+	if (code == IBID_NOT_FOUND)
+		err_set(&err, IBID_NOT_FOUND, "there is no such exception");
+	if (code)
+		act_not_done(request, code, acted.refusal, &err);
+	else
+		answer_item(request, &act.id);
 }
 
 static void act(struct request *request, enum act_kind kind)

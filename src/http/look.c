@@ -1,39 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* look.c -- requests that only look: one command, a list, a kind of problem, the server itself. */
-#include "base/instant.h"
 #include "base/obj.h"
 #include "contract/payload.h"
+#include "http/document.h"
 #include "http/request.h"
 
-#include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { DOCUMENT_BYTES_MAX = 16 << 20, PAGE_DEFAULT = 50, PAGE_MAX = 1000 };
-
 /* ---- Documents ------------------------------------------------------------------------------ */
-
-static void add_id(struct str *out, const char *name, struct uuid id)
-{
-	char text[UUID_TEXT_SIZE];
-	uuid_write(id, text);
-	obj_text(out, name, text);
-}
-
-static void add_time(struct str *out, const char *name, int64_t us)
-{
-	char text[INSTANT_TEXT_SIZE];
-	if (!us)
-		return;
-	instant_write(us, text);
-	obj_text(out, name, text);
-}
-
-static void add_text(struct str *out, const char *name, const char *text)
-{
-	if (text)
-		obj_text(out, name, text);
-}
 
 /* What a command that has no outcome waits for (B11). */
 static const char *awaited(const struct ledger *ledger, const struct command_row *row)
@@ -85,23 +59,7 @@ static void add_command(struct str *out, const struct request *request,
 	obj_end(out, '}');
 }
 
-static void answer_document(struct request *request, struct str *out)
-{
-	const char *json = out->failed ? NULL
-	                               : arena_strndup(&request->arena, str_text(out), out->size);
-	if (json)
-		answer_json(&request->answer, 200, json);
-	else
-		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "out of memory");
-	str_release(out);
-}
-
 /* ---- Commands ------------------------------------------------------------------------------- */
-
-static struct store *store_of(const struct request *request)
-{
-	return request->house->ibid->ledger->store;
-}
 
 /* Operators look at all of the tenant, others at what their client sent. */
 static bool sees_all(const struct request *request)
@@ -220,13 +178,12 @@ static bool read_filter(struct request *request, struct command_filter *ret, str
 	const char *limit = request_query(request, "limit", &bad);
 	const char *from = request_query(request, "after", &bad);
 	const char *state = request_query(request, "state", &bad);
-	char *end = NULL;
+	bool counted = page_limit_read(limit, &ret->limit);
 	ret->tenant = request->principal.tenant;
 	ret->operation = request_query(request, "operation", &bad);
 	ret->key = request_query(request, "key", &bad);
 	ret->client = sees_all(request) ? request_query(request, "client", &bad)
 	                                : request->principal.client;
-	ret->limit = limit ? strtoul(limit, &end, 10) : PAGE_DEFAULT;
 	ret->state = -1;
 	for (int i = 0; state && i < COMMAND_STATE_COUNT; i++)
 		if (strcasecmp(state, command_state_name((enum command_state)i)) == 0)
@@ -235,8 +192,7 @@ static bool read_filter(struct request *request, struct command_filter *ret, str
 	if (bad)
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
 		               "the query can't be decoded");
-	else if (limit &&
-	         (!isdigit((unsigned char)*limit) || *end || ret->limit < 1 || ret->limit > PAGE_MAX))
+	else if (!counted)
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
 		               "limit must be a number from 1 to %d", PAGE_MAX);
 	else if (from && !uuid_read(from, after))

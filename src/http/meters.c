@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/meters.h"
 
+#include "http/outbox_metrics.h"
 #include "http/upstream.h"
 #include "ledger/result.h"
 
@@ -126,6 +127,10 @@ void run_metrics(struct request *request)
 	struct metrics_now now = look(request->server);
 	struct str out = STR_INIT(PAGE_BYTES_MAX);
 	metrics_write(request->server->metrics, &now, &out);
+	pthread_mutex_lock(&request->server->lock);
+	outbox_metrics_note(request->server->outbox, request->server->fleet);
+	pthread_mutex_unlock(&request->server->lock);
+	outbox_metrics_write(request->server->outbox, &out);
 	answer->body = out.failed ? NULL : arena_strndup(&request->arena, out.data, out.size);
 	if (answer->body) {
 		answer->status = 200;

@@ -5,11 +5,12 @@
  * are relaxed: each number is right, and two of them may be of slightly different moments. */
 #include "http/metrics.h"
 
+#include "http/prometheus.h"
+
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef atomic_uint_fast64_t counter;
 
@@ -210,39 +211,6 @@ void metrics_measured(struct metrics *metrics, const struct measurement *measure
 
 /* ---- Telling -------------------------------------------------------------------------------- */
 
-static void add_family(struct str *out, const char *name, const char *type, const char *help)
-{
-	str_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-static void add_number(struct str *out, const char *name, const char *type, const char *help,
-                       int64_t number)
-{
-	add_family(out, name, type, help);
-	str_addf(out, "%s %lld\n", name, (long long)number);
-}
-
-static void add_seconds(struct str *out, const char *name, const char *help, int64_t us)
-{
-	add_family(out, name, "gauge", help);
-	str_addf(out, "%s %lld.%06lld\n", name, (long long)(us / 1000000), (long long)(us % 1000000));
-}
-
-/* name="value", with what the format escapes. */
-static void add_label(struct str *out, const char *name, const char *value)
-{
-	str_addf(out, "%s=\"", name);
-	for (const char *c = value; *c; c++) {
-		if (*c == '\\' || *c == '"')
-			str_addc(out, '\\');
-		if (*c == '\n')
-			str_adds(out, "\\n");
-		else
-			str_addc(out, *c);
-	}
-	str_addc(out, '"');
-}
-
 /* `labels`: "a=\"b\"", or "" */
 static void add_histogram(struct str *out, const char *name, const char *labels,
                           const struct histogram *histogram)
@@ -269,7 +237,7 @@ static void add_commands(struct str *out, const struct operation_meter *meter)
 			if (replayed && !outcome && !count)
 				continue; /* there are none that are given back */
 			str_adds(out, "ibid_commands_total{");
-			add_label(out, "operation", meter->name);
+			prom_label(out, "operation", meter->name);
 			str_addf(out, ",decision=\"%s\",replayed=\"%s\"} %llu\n",
 			         i == UNDECIDED ? "undecided" : ibid_decision_name((enum ibid_decision)i),
 			         replayed ? "true" : "false", (unsigned long long)count);
@@ -280,16 +248,16 @@ static void add_commands(struct str *out, const struct operation_meter *meter)
 static void write_operations(const struct metrics *metrics, struct str *out)
 {
 	struct str labels = STR_INIT(4096);
-	add_family(out, "ibid_commands_total", "counter",
-	           "Commands by what they were told; replayed: the outcome of an earlier one. "
-	           "undecided: nothing was done, the same key may be sent again.");
+	prom_family(out, "ibid_commands_total", "counter",
+	            "Commands by what they were told; replayed: the outcome of an earlier one. "
+	            "undecided: nothing was done, the same key may be sent again.");
 	for (const struct operation_meter *meter = metrics->operations; meter; meter = meter->next)
 		add_commands(out, meter);
-	add_family(out, "ibid_command_seconds", "histogram",
-	           "From the moment a command is taken to its outcome, waiting included.");
+	prom_family(out, "ibid_command_seconds", "histogram",
+	            "From the moment a command is taken to its outcome, waiting included.");
 	for (const struct operation_meter *meter = metrics->operations; meter; meter = meter->next) {
 		str_clear(&labels);
-		add_label(&labels, "operation", meter->name);
+		prom_label(&labels, "operation", meter->name);
 		add_histogram(out, "ibid_command_seconds", str_text(&labels), &meter->took);
 	}
 	out->failed |= labels.failed;
@@ -303,7 +271,7 @@ static void add_calls(struct str *out, const struct operation_meter *meter)
 	    [CALL_ANSWERED] = "answered", [CALL_NOT_SENT] = "not_sent", [CALL_SILENT] = "silent"};
 	for (size_t i = 0; i < CALL_ENDS; i++) {
 		str_adds(out, "ibid_upstream_calls_total{");
-		add_label(out, "operation", meter->name);
+		prom_label(out, "operation", meter->name);
 		str_addf(out, ",end=\"%s\"} %llu\n", ends[i],
 		         (unsigned long long)value_of(&meter->calls[i]));
 	}
@@ -318,7 +286,7 @@ static void add_inquiries(struct str *out, const struct operation_meter *meter)
 	};
 	for (size_t i = 0; i < INQUIRY_OUTCOME_COUNT; i++) {
 		str_adds(out, "ibid_upstream_inquiries_total{");
-		add_label(out, "operation", meter->name);
+		prom_label(out, "operation", meter->name);
 		str_addf(out, ",outcome=\"%s\"} %llu\n", names[i],
 		         (unsigned long long)value_of(&meter->inquiries[i]));
 	}
@@ -327,7 +295,7 @@ static void add_inquiries(struct str *out, const struct operation_meter *meter)
 static void add_call_seconds(struct str *out, const struct operation_meter *meter)
 {
 	struct str labels = STR_INIT(4096);
-	add_label(&labels, "operation", meter->name);
+	prom_label(&labels, "operation", meter->name);
 	add_histogram(out, "ibid_upstream_seconds", str_text(&labels), &meter->called);
 	out->failed |= labels.failed;
 	str_release(&labels);
@@ -354,42 +322,43 @@ static void write_upstream(const struct metrics *metrics, const struct metrics_n
 	if (!now->upstream)
 		return;
 	for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-		add_family(out, families[i].name, families[i].type, families[i].help);
+		prom_family(out, families[i].name, families[i].type, families[i].help);
 		for (const struct operation_meter *meter = metrics->operations; meter; meter = meter->next)
 			if (meter->calls_out)
 				families[i].add(out, meter);
 	}
-	add_number(out, "ibid_upstream_places", "gauge",
-	           "Protected requests that are at the service or on their way.", (int64_t)now->places);
-	add_number(out, "ibid_upstream_limit", "gauge", "How many may be there at once.",
-	           (int64_t)now->places_limit);
+	prom_number(out, "ibid_upstream_places", "gauge",
+	            "Protected requests that are at the service or on their way.",
+	            (int64_t)now->places);
+	prom_number(out, "ibid_upstream_limit", "gauge", "How many may be there at once.",
+	            (int64_t)now->places_limit);
 }
 
 static void write_routes(const struct metrics *metrics, struct str *out)
 {
 	static const char *const classes[STATUS_CLASSES] = {"none", "1xx", "2xx", "3xx", "4xx", "5xx"};
 	struct str labels = STR_INIT(16384);
-	add_family(out, "ibid_http_requests_total", "counter",
-	           "Requests that ended, by route and class of status; none: broken off before.");
+	prom_family(out, "ibid_http_requests_total", "counter",
+	            "Requests that ended, by route and class of status; none: broken off before.");
 	for (const struct route_meter *meter = metrics->routes; meter; meter = meter->next) {
 		for (size_t i = 0; i < STATUS_CLASSES; i++) {
 			if (i == 1)
 				continue; /* never given */
 			str_adds(out, "ibid_http_requests_total{");
-			add_label(out, "route", meter->path);
+			prom_label(out, "route", meter->path);
 			str_addc(out, ',');
-			add_label(out, "method", meter->method);
+			prom_label(out, "method", meter->method);
 			str_addf(out, ",code=\"%s\"} %llu\n", classes[i],
 			         (unsigned long long)value_of(&meter->statuses[i]));
 		}
 	}
-	add_family(out, "ibid_http_request_seconds", "histogram",
-	           "From the first line of a request to the last byte of its answer.");
+	prom_family(out, "ibid_http_request_seconds", "histogram",
+	            "From the first line of a request to the last byte of its answer.");
 	for (const struct route_meter *meter = metrics->routes; meter; meter = meter->next) {
 		str_clear(&labels);
-		add_label(&labels, "route", meter->path);
+		prom_label(&labels, "route", meter->path);
 		str_addc(&labels, ',');
-		add_label(&labels, "method", meter->method);
+		prom_label(&labels, "method", meter->method);
 		add_histogram(out, "ibid_http_request_seconds", str_text(&labels), &meter->took);
 	}
 	out->failed |= labels.failed;
@@ -401,33 +370,21 @@ static void write_measurement(const struct metrics *metrics, struct str *out)
 	int64_t measured_us = metrics->measured_us;
 	if (!measured_us)
 		return;
-	add_number(out, "ibid_in_progress_commands", "gauge",
-	           "Staged commands that a worker holds, in the store.", metrics->in_progress);
-	add_number(out, "ibid_stale_commands", "gauge",
-	           "Of those in progress: the lease has ended, the worker went silent.",
-	           metrics->stale);
-	add_number(out, "ibid_unknown_commands", "gauge",
-	           "Commands of which nobody knows whether they ran, in the store.", metrics->unknown);
-	add_number(out, "ibid_open_exceptions", "gauge", "Items of human work that are open.",
-	           metrics->open);
-	add_number(out, "ibid_overdue_exceptions", "gauge",
-	           "Of those open: nobody resolved them in time.", metrics->overdue);
-	add_number(out, "ibid_ledger_commands", "gauge",
-	           "Commands in the store: a cheap estimate where they are many.", metrics->commands);
-	add_seconds(out, "ibid_ledger_measured_timestamp_seconds",
-	            "When the store was last asked for the numbers of the ledger.", measured_us);
-}
-
-static int64_t resident_bytes(void)
-{
-	long long whole = 0, resident = 0;
-	FILE *in = fopen("/proc/self/statm", "re");
-	if (!in)
-		return 0;
-	if (fscanf(in, "%lld %lld", &whole, &resident) != 2)
-		resident = 0;
-	fclose(in);
-	return resident * sysconf(_SC_PAGESIZE);
+	prom_number(out, "ibid_in_progress_commands", "gauge",
+	            "Staged commands that a worker holds, in the store.", metrics->in_progress);
+	prom_number(out, "ibid_stale_commands", "gauge",
+	            "Of those in progress: the lease has ended, the worker went silent.",
+	            metrics->stale);
+	prom_number(out, "ibid_unknown_commands", "gauge",
+	            "Commands of which nobody knows whether they ran, in the store.", metrics->unknown);
+	prom_number(out, "ibid_open_exceptions", "gauge", "Items of human work that are open.",
+	            metrics->open);
+	prom_number(out, "ibid_overdue_exceptions", "gauge",
+	            "Of those open: nobody resolved them in time.", metrics->overdue);
+	prom_number(out, "ibid_ledger_commands", "gauge",
+	            "Commands in the store: a cheap estimate where they are many.", metrics->commands);
+	prom_seconds(out, "ibid_ledger_measured_timestamp_seconds",
+	             "When the store was last asked for the numbers of the ledger.", measured_us);
 }
 
 void metrics_write(const struct metrics *metrics, const struct metrics_now *now, struct str *out)
@@ -435,28 +392,25 @@ void metrics_write(const struct metrics *metrics, const struct metrics_now *now,
 	write_operations(metrics, out);
 	write_routes(metrics, out);
 	write_upstream(metrics, now, out);
-	add_number(out, "ibid_http_connections", "gauge", "Connections of clients.",
-	           metrics->connections);
-	add_number(out, "ibid_queue_tasks", "gauge",
-	           "Commands and look-ups on their way, waiting or running.",
-	           (int64_t)now->queue_tasks);
-	add_number(out, "ibid_queue_limit", "gauge",
-	           "How many may be on their way at once; one tenant has half of that.",
-	           (int64_t)now->queue_limit);
-	add_number(out, "ibid_store_up", "gauge", "1: the store answered, a moment ago.",
-	           now->store_up);
-	add_family(out, "ibid_store_seconds", "histogram",
-	           "One look-up in the store, tried every second, failed ones included.");
+	prom_number(out, "ibid_http_connections", "gauge", "Connections of clients.",
+	            metrics->connections);
+	prom_number(out, "ibid_queue_tasks", "gauge",
+	            "Commands and look-ups on their way, waiting or running.",
+	            (int64_t)now->queue_tasks);
+	prom_number(out, "ibid_queue_limit", "gauge",
+	            "How many may be on their way at once; one tenant has half of that.",
+	            (int64_t)now->queue_limit);
+	prom_number(out, "ibid_store_up", "gauge", "1: the store answered, a moment ago.",
+	            now->store_up);
+	prom_family(out, "ibid_store_seconds", "histogram",
+	            "One look-up in the store, tried every second, failed ones included.");
 	add_histogram(out, "ibid_store_seconds", "", &metrics->store);
-	add_number(out, "ibid_contracts", "gauge", "Contracts in force.", (int64_t)now->contracts);
-	add_number(out, "ibid_contracts_reloads_total", "counter",
-	           "Reloads that put contracts in force.", (int64_t)value_of(&metrics->reloads));
-	add_number(out, "ibid_contracts_reload_failures_total", "counter",
-	           "Reloads that were refused: the contracts before stayed in force.",
-	           (int64_t)value_of(&metrics->reload_failures));
+	prom_number(out, "ibid_contracts", "gauge", "Contracts in force.", (int64_t)now->contracts);
+	prom_number(out, "ibid_contracts_reloads_total", "counter",
+	            "Reloads that put contracts in force.", (int64_t)value_of(&metrics->reloads));
+	prom_number(out, "ibid_contracts_reload_failures_total", "counter",
+	            "Reloads that were refused: the contracts before stayed in force.",
+	            (int64_t)value_of(&metrics->reload_failures));
 	write_measurement(metrics, out);
-	add_seconds(out, "process_start_time_seconds", "When the process began, since 1970.",
-	            metrics->began_us);
-	add_number(out, "process_resident_memory_bytes", "gauge", "Memory of the process.",
-	           resident_bytes());
+	prom_process(out, metrics->began_us);
 }

@@ -825,6 +825,27 @@ static void add_exception_schema(struct str *out)
 	obj_end(out, '}');
 }
 
+static void add_pause_schemas(struct str *out)
+{
+	static const char *const texts[] = {"by", "name", "reason"};
+	static const char *const times[] = {"since"};
+	obj_begin(out, "Pause", '{');
+	obj_text(out, "type", "object");
+	obj_raw(out, "required", "[\"kind\",\"source\",\"by\",\"reason\",\"since\"]");
+	obj_begin(out, "properties", '{');
+	obj_raw(out, "kind", "{\"enum\":[\"relay\",\"destination\",\"event\"]}");
+	obj_raw(out, "source", "{\"enum\":[\"person\",\"relay\"]}");
+	add_texts(out, texts, COUNT(texts));
+	add_times(out, times, COUNT(times));
+	obj_end(out, '}');
+	obj_raw(out, "additionalProperties", "false");
+	obj_end(out, '}');
+	obj_raw(out, "Pauses",
+	        "{\"type\":\"object\",\"required\":[\"items\"],\"additionalProperties\":false,"
+	        "\"properties\":{\"items\":{\"type\":\"array\",\"items\":{\"$ref\":"
+	        "\"#/components/schemas/Pause\"}}}}");
+}
+
 static void add_schemas(struct str *out, const struct contracts *contracts)
 {
 	bool required;
@@ -843,6 +864,18 @@ static void add_schemas(struct str *out, const struct contracts *contracts)
 	    "\"properties\":{\"items\":{\"type\":\"array\",\"items\":{\"$ref\":"
 	    "\"#/components/schemas/Exception\"}},\"next\":{\"type\":\"string\",\"format\":\"uuid\","
 	    "\"description\":\"`after` of the next page; missing on the last one\"}}}");
+	obj_raw(out, "EventDecision",
+	        "{\"type\":\"object\",\"required\":[\"eventId\",\"destination\",\"action\",\"by\","
+	        "\"proposed\",\"arrivedAt\"],\"additionalProperties\":false,\"properties\":{"
+	        "\"action\":{\"enum\":[\"release\",\"skip\",\"cancel\"]},\"arrivedAt\":{\"type\":"
+	        "\"array\",\"items\":{\"type\":\"string\"},\"description\":\"where it had arrived "
+	        "before it was cancelled\"},\"by\":{\"type\":\"string\"},\"destination\":{\"type\":"
+	        "\"string\"},\"eventId\":{\"type\":\"string\",\"format\":\"uuid\"},"
+	        "\"exceptionId\":{\"type\":\"string\",\"format\":\"uuid\"},\"proposed\":{\"type\":"
+	        "\"boolean\"},\"state\":{\"type\":\"string\",\"description\":\"how the event is held "
+	        "there now\"}}}");
+	add_pause_schemas(out);
+	add_outbox_schemas(out);
 	add_problem_schema(out);
 	obj_raw(out, "ProblemType",
 	        "{\"type\":\"object\",\"required\":[\"meaning\",\"status\",\"title\",\"type\"],"

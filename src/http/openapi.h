@@ -14,4 +14,7 @@ IBID_CHECK enum ibid_code openapi_make(const struct routes *routes,
                                        const struct settings *settings, struct str *ret,
                                        struct ibid_err *err);
 
+/* What outbox.c shows, among the schemas. */
+void add_outbox_schemas(struct str *out);
+
 #endif

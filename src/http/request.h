@@ -32,6 +32,7 @@ struct server {
 	struct log log;
 	struct env *env;
 	struct metrics *metrics;
+	struct outbox_metrics *outbox;
 	struct MHD_Daemon *daemon;
 	bool on_loopback;
 	struct access *access;     /* the tokens that were seen */

@@ -37,6 +37,18 @@ static const struct route_query exception_queries[] = {
     {0},
 };
 
+static const struct route_query outbox_queries[] = {
+    {"destination", "{\"type\":\"string\"}", "only toward this destination"},
+    {"state", "{\"type\":\"string\"}", "only those in this state, such as PARKED"},
+    {"type", "{\"type\":\"string\"}", "only events of this type"},
+    {"aggregateType", "{\"type\":\"string\"}", "only events of aggregates of this type"},
+    {"aggregateId", "{\"type\":\"string\"}", "only events of the aggregate of this id"},
+    {"limit", "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"default\":50}",
+     "how many at most"},
+    {"after", "{\"type\":\"string\"}", "the `next` of the page before"},
+    {0},
+};
+
 /* What people send to act on exceptions. */
 #define TEXT_MEMBER(name) "\"" name "\":{\"type\":\"string\"}"
 #define REASON_MEMBER     "\"reason\":{\"type\":\"string\",\"minLength\":1}"
@@ -52,8 +64,16 @@ static const char resolve_body[] = ACT_BODY(
                               "resourceType") ",\"status\":{\"type\":\"integer\",\"minimum\":200,"
                                               "\"maximum\":399}");
 static const char decide_body[] = ACT_BODY("\"reason\"", REASON_MEMBER);
+static const char event_body[] = ACT_BODY("\"destination\",\"reason\"",
+                                          TEXT_MEMBER("destination") "," REASON_MEMBER);
 
-#define WORKERS (ROLE_OPERATOR | ROLE_APPROVER | ROLE_ADMIN)
+static const char pause_body[] = ACT_BODY(
+    "\"kind\",\"reason\"",
+    "\"kind\":{\"enum\":[\"relay\",\"destination\",\"event\"]},\"name\":{\"type\":\"string\","
+    "\"description\":\"Of the destination or event type\"}," REASON_MEMBER);
+
+#define WORKERS        (ROLE_OPERATOR | ROLE_APPROVER | ROLE_ADMIN)
+#define EVENT_PROBLEMS (ACT_PROBLEMS | BIT(PROBLEM_NOT_HELD))
 #define ACT_PROBLEMS                                                                               \
 	(BIT(PROBLEM_NOT_FOUND) | BIT(PROBLEM_MEDIA_TYPE) | BIT(PROBLEM_EXCEPTION_RESOLVED))
 
@@ -105,6 +125,38 @@ static const struct route own[] = {
      .roles = WORKERS, .summary = "Disagree with what another person proposes",
      .id = "ibid.exception.decline", .document = SCHEMA("Exception"), .body = decide_body,
      .problems = ACT_PROBLEMS | BIT(PROBLEM_NOTHING_PROPOSED)},
+    {"POST", "/v1/outbox/{event}/release", release_event, .takes_body = true, .proven = true,
+     .roles = WORKERS, .summary = "Have a destination try an event again, now",
+     .id = "ibid.outbox.release", .document = SCHEMA("EventDecision"), .body = event_body,
+     .problems = EVENT_PROBLEMS},
+    {"POST", "/v1/outbox/{event}/skip", skip_event, .takes_body = true, .proven = true,
+     .roles = WORKERS,
+     .summary = "Never send a parked event to a destination, or propose that to a second person",
+     .id = "ibid.outbox.skip", .document = SCHEMA("EventDecision"), .body = event_body,
+     .problems = EVENT_PROBLEMS | BIT(PROBLEM_ALREADY_PROPOSED)},
+    {"POST", "/v1/outbox/{event}/cancel", cancel_event, .takes_body = true, .proven = true,
+     .roles = WORKERS,
+     .summary = "Withdraw a parked event wherever it has not arrived, or propose that",
+     .id = "ibid.outbox.cancel", .document = SCHEMA("EventDecision"), .body = event_body,
+     .problems = EVENT_PROBLEMS | BIT(PROBLEM_ALREADY_PROPOSED)},
+    {"GET", "/v1/pauses", list_pauses, .roles = WORKERS,
+     .summary = "What is paused: the relay, destinations, event types of the tenant",
+     .id = "ibid.pauses", .document = SCHEMA("Pauses")},
+    {"POST", "/v1/pauses", begin_pause, .takes_body = true, .proven = true, .roles = WORKERS,
+     .summary = "Pause the relay, a destination or an event type", .id = "ibid.pause",
+     .document = SCHEMA("Pause"), .body = pause_body,
+     .problems = BIT(PROBLEM_NOT_FOUND) | BIT(PROBLEM_MEDIA_TYPE) | BIT(PROBLEM_NO_CHANGE)},
+    {"POST", "/v1/pauses/resume", end_pause, .takes_body = true, .proven = true, .roles = WORKERS,
+     .summary = "Let what is paused go on; shows it as it was", .id = "ibid.resume",
+     .document = SCHEMA("Pause"), .body = pause_body,
+     .problems = BIT(PROBLEM_MEDIA_TYPE) | BIT(PROBLEM_NO_CHANGE)},
+    {"GET", "/v1/outbox", list_outbox, .roles = WORKERS,
+     .summary = "List events and how they stand toward destinations, the newest first",
+     .id = "ibid.outbox", .document = SCHEMA("Outbox"), .queries = outbox_queries},
+    {"GET", "/v1/outbox/{id}", show_outbox_event, .roles = WORKERS,
+     .summary = "One event, how it stands toward each destination, and what arrived",
+     .id = "ibid.outbox.event", .document = SCHEMA("OutboxEvent"),
+     .problems = BIT(PROBLEM_NOT_FOUND)},
 };
 enum { OWN = sizeof own / sizeof *own };
 

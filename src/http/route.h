@@ -85,5 +85,13 @@ void assign_exception(struct request *request);
 void resolve_exception(struct request *request);
 void approve_exception(struct request *request);
 void decline_exception(struct request *request);
+void release_event(struct request *request);
+void skip_event(struct request *request);
+void cancel_event(struct request *request);
+void list_pauses(struct request *request);
+void begin_pause(struct request *request);
+void end_pause(struct request *request);
+void list_outbox(struct request *request);
+void show_outbox_event(struct request *request);
 
 #endif

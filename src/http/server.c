@@ -11,8 +11,10 @@
 #include "http/access.h"
 #include "http/connection.h"
 #include "http/inquiry.h"
+#include "http/listen.h"
 #include "http/meters.h"
 #include "http/openapi.h"
+#include "http/outbox_metrics.h"
 #include "http/upstream.h"
 
 #include <errno.h>
@@ -33,6 +35,7 @@ enum {
 	WATCH_PAUSE_US = 100000,     /* how exact deadlines of clients are */
 	PROBE_PAUSE_US = 1000000,    /* how often the store is asked */
 	MEASURE_PAUSE_US = 15000000, /* how often it says how the ledger stands */
+	OUTBOX_PAUSE_US = 5000000,   /* and how the outbox does */
 	SIGNAL_PAUSE_MS = 200,       /* how soon a house without guests is closed */
 	PEM_BYTES_MAX = 1 << 20,
 };
@@ -152,8 +155,12 @@ static void restart_fleet(struct server *server)
 	struct ibid_err err = {0};
 	pthread_mutex_lock(&server->lock);
 	struct fleet *before = server->fleet;
+	outbox_metrics_note(server->outbox, before); /* told while there is none */
 	server->fleet = NULL;
 	pthread_mutex_unlock(&server->lock);
+	fleet_halt(before);
+	outbox_metrics_note(server->outbox, before);
+	outbox_metrics_ended(server->outbox);
 	fleet_stop(before);
 	if (start_fleet(server, &err))
 		LOG(&server->log, IBID_LOG_ERROR, "serve.relay", {"reason", log_text(err.text)});
@@ -190,30 +197,6 @@ static bool is_loopback(const struct sockaddr *address)
 	return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
 }
 
-/* "HOST:PORT" or "[HOST]:PORT". */
-static enum ibid_code read_address(const char *listen, struct sockaddr_storage *ret,
-                                   struct ibid_err *err)
-{
-	char host[256];
-	const char *colon = strrchr(listen, ':');
-	size_t size = colon ? (size_t)(colon - listen) : 0;
-	bool brackets = size > 2 && listen[0] == '[' && listen[size - 1] == ']';
-	struct addrinfo hints = {.ai_flags = AI_NUMERICSERV | AI_PASSIVE, .ai_socktype = SOCK_STREAM};
-	struct addrinfo *found = NULL;
-	if (!size || size >= sizeof host || !colon[1])
-		return err_set(
-		    err, IBID_INVALID,
-		    "http.listen is `%s`: it must be an address and a port, such as 127.0.0.1:8080",
-		    listen);
-	snprintf(host, sizeof host, "%.*s", (int)(brackets ? size - 2 : size), listen + brackets);
-	int failed = getaddrinfo(host, colon + 1, &hints, &found);
-	if (failed)
-		return err_set(err, IBID_INVALID, "http.listen is `%s`: %s", listen, gai_strerror(failed));
-	memcpy(ret, found->ai_addr, found->ai_addrlen);
-	freeaddrinfo(found);
-	return IBID_OK;
-}
-
 static enum ibid_code read_pem(struct arena *arena, const char *file, const char **ret,
                                struct ibid_err *err)
 {
@@ -238,7 +221,7 @@ static enum ibid_code start_daemon(struct server *server, struct arena *arena, c
 	struct sockaddr_storage storage = {0};
 	struct sockaddr *to = (struct sockaddr *)&storage;
 	const char *certificate = NULL, *key = NULL;
-	enum ibid_code code = read_address(settings->listen, &storage, err);
+	enum ibid_code code = listen_address("http.listen", settings->listen, &storage, err);
 	if (!code && settings->certificate)
 		code = read_pem(arena, settings->certificate, &certificate, err);
 	if (!code && settings->certificate)
@@ -321,7 +304,17 @@ static void measure(struct server *server, struct store *store)
 	arena_release(&arena);
 }
 
-static void ask_store(struct server *server, bool measures)
+static void measure_outbox(struct server *server, struct store *store)
+{
+	struct ibid_err err = {0};
+	if (outbox_metrics_measure(server->outbox, store, &err))
+		LOG(&server->log, IBID_LOG_WARN, "serve.not_measured", {"reason", log_text(err.text)});
+}
+
+/* What is due beside the look at the store. */
+enum { DUE_LEDGER = 1, DUE_OUTBOX = 2 };
+
+static void ask_store(struct server *server, unsigned due)
 {
 	pthread_mutex_lock(&server->lock);
 	struct house *house = server->house;
@@ -332,8 +325,10 @@ static void ask_store(struct server *server, bool measures)
 	if (there != before)
 		LOG(&server->log, there ? IBID_LOG_INFO : IBID_LOG_ERROR, "serve.store",
 		    {"reachable", log_text(there ? "yes" : "no")});
-	if (there && measures)
+	if (there && due & DUE_LEDGER)
 		measure(server, store);
+	if (there && due & DUE_OUTBOX)
+		measure_outbox(server, store);
 	pthread_mutex_lock(&server->lock);
 	house->guests--;
 	pthread_mutex_unlock(&server->lock);
@@ -342,16 +337,19 @@ static void ask_store(struct server *server, bool measures)
 static void *probe(void *user)
 {
 	struct server *server = user;
-	int64_t ask_us = 0, measure_us = 0;
+	int64_t ask_us = 0, measure_us = 0, outbox_us = 0;
 	while (!atomic_load(&server->ended)) {
 		int64_t now_us = env_steady_us(server->env);
 		if (now_us >= ask_us) {
-			bool measures = now_us >= measure_us;
-			ask_store(server, measures);
+			unsigned due = (now_us >= measure_us ? DUE_LEDGER : 0) |
+			               (now_us >= outbox_us ? DUE_OUTBOX : 0);
+			ask_store(server, due);
 			now_us = env_steady_us(server->env);
 			ask_us = now_us + PROBE_PAUSE_US;
-			if (measures)
+			if (due & DUE_LEDGER)
 				measure_us = now_us + MEASURE_PAUSE_US;
+			if (due & DUE_OUTBOX)
+				outbox_us = now_us + OUTBOX_PAUSE_US;
 		}
 		env_sleep_us(server->env, WATCH_PAUSE_US);
 	}
@@ -448,7 +446,10 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 	pthread_mutex_init(&server.lock, NULL);
 	atomic_store(&server.reachable, true);
 	server.metrics = metrics_new(server.env);
-	enum ibid_code code = server.metrics ? IBID_OK : err_set(err, IBID_NOMEM, "out of memory");
+	server.outbox = outbox_metrics_new();
+	enum ibid_code code = server.metrics && server.outbox
+	                          ? IBID_OK
+	                          : err_set(err, IBID_NOMEM, "out of memory");
 	if (!code)
 		code = access_new(server.env, settings->rate, &server.access, err);
 	if (!code)
@@ -468,6 +469,7 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 		asked_free(server.asked);
 		access_free(server.access);
 		metrics_free(server.metrics);
+		outbox_metrics_free(server.outbox);
 		arena_release(&arena);
 		return code;
 	}
@@ -497,6 +499,7 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 	house_close(server.house);
 	access_free(server.access);
 	metrics_free(server.metrics);
+	outbox_metrics_free(server.outbox);
 	pthread_mutex_destroy(&server.lock);
 	arena_release(&arena);
 	return IBID_OK;

@@ -73,6 +73,8 @@ static const struct setting table[] = {
     {"relay.lease", DURATION, AT(relay_lease_us), "15s", 1000000, 3600000000,
      "after which another relay takes over from one that says nothing any more"},
     {"relay.batch", NUMBER, AT(relay_batch), "2000", 1, 100000, "events sent together at most"},
+    {"relay.metrics_listen", TEXT, AT(relay_metrics), NULL, 0, 0,
+     "where `ibid relay` answers /metrics and /healthz, such as 127.0.0.1:9464; otherwise nowhere"},
     {"http.drain", DURATION, AT(drain_us), "30s", 1, 3600000000,
      "how long to finish requests after SIGTERM"},
 };

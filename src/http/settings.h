@@ -29,6 +29,7 @@ struct settings {
 	int64_t upstream_calls, upstream_connect_us, upstream_deadline_us;
 	int64_t answer_bytes, pass_bytes;
 	int64_t relay_lease_us, relay_batch;
+	const char *relay_metrics;                /* NULL: none */
 	struct destination_setting *destinations; /* below relay.destinations; each name once */
 	size_t destination_count;
 };

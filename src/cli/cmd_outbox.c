@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_outbox.c -- look at the outbox: how events stand toward their destinations, and why. */
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "cli/page.h"
+#include "ledger/outbox_look.h"
+
+#include <string.h>
+
+/* ---- JSON ----------------------------------------------------------------------------------- */
+
+/* NULL: less than `least`, which stands for none. */
+static const char *number_text(struct arena *arena, int64_t number, int64_t least)
+{
+	return number < least ? NULL : arena_printf(arena, "%lld", (long long)number);
+}
+
+/* How it stands, without the event. */
+static void standing_json(struct str *out, struct arena *arena, const struct outbox_row *row)
+{
+	obj_text(out, "destination", row->destination);
+	obj_text(out, "state", outbox_state_name(row->state));
+	obj_int(out, "attempts", row->attempts);
+	obj_text(out, "failure", row->failure);
+	obj_text(out, "reason", row->reason);
+	obj_text(out, "why", row->why);
+	obj_raw(out, "waits_for", number_text(arena, row->waits_for, 1));
+	obj_text(out, "next_at", time_text(arena, row->next_us));
+	obj_text(out, "since", time_text(arena, row->since_us));
+	obj_text(out, "relay", row->relay);
+	obj_text(out, "place", row->place);
+	obj_raw(out, "partition", number_text(arena, row->partition, 0));
+	obj_raw(out, "offset", number_text(arena, row->offset, 0));
+	obj_text(out, "published_at", time_text(arena, row->published_us));
+}
+
+static void row_json(struct str *out, struct arena *arena, const void *item, int64_t now_us)
+{
+	const struct outbox_row *row = item;
+	(void)now_us;
+	obj_begin(out, NULL, '{');
+	obj_text(out, "event_id", id_text(arena, row->event_id));
+	obj_text(out, "tenant", row->tenant);
+	obj_text(out, "event_key", row->event_key);
+	obj_text(out, "type", row->type);
+	obj_text(out, "aggregate_type", row->aggregate_type);
+	obj_text(out, "aggregate_id", row->aggregate_id);
+	obj_int(out, "version", row->version);
+	obj_text(out, "topic", row->topic);
+	standing_json(out, arena, row);
+	obj_text(out, "created_at", time_text(arena, row->created_us));
+	obj_end(out, '}');
+}
+
+static void delivery_json(struct str *out, struct arena *arena, const struct delivery_row *row)
+{
+	obj_begin(out, NULL, '{');
+	obj_text(out, "destination", row->destination);
+	obj_text(out, "place", row->place);
+	obj_raw(out, "partition", number_text(arena, row->partition, 0));
+	obj_raw(out, "offset", number_text(arena, row->offset, 0));
+	obj_int(out, "token", row->token);
+	obj_text(out, "at", time_text(arena, row->at_us));
+	obj_end(out, '}');
+}
+
+static bool print_file_json(struct arena *arena, const struct outbox_file *file)
+{
+	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
+	obj_begin(&out, NULL, '{');
+	obj_text(&out, "tenant", file->event.tenant);
+	obj_text(&out, "command_id", id_text(arena, file->event.command_id));
+	event_json(&out, arena, "event", &file->event);
+	obj_begin(&out, "destinations", '[');
+	for (size_t i = 0; i < file->row_count; i++) {
+		obj_begin(&out, NULL, '{');
+		standing_json(&out, arena, &file->rows[i]);
+		obj_text(&out, "exception_id", id_text(arena, file->exceptions[i]));
+		obj_end(&out, '}');
+	}
+	obj_end(&out, ']');
+	obj_begin(&out, "deliveries", '[');
+	for (size_t i = 0; i < file->delivery_count; i++)
+		delivery_json(&out, arena, &file->deliveries[i]);
+	obj_end(&out, ']');
+	obj_end(&out, '}');
+	bool ok = out_line(&out);
+	str_release(&out);
+	return ok;
+}
+
+/* ---- Text ----------------------------------------------------------------------------------- */
+
+static void print_event(struct arena *arena, const struct event_row *event)
+{
+	field_print("event", id_text(arena, event->id));
+	field_print("tenant", event->tenant);
+	field_print("type", event->type);
+	field_print("aggregate", arena_printf(arena, "%s %s, version %lld", event->aggregate_type,
+	                                      event->aggregate_id, (long long)event->version));
+	field_print("payload", event->payload);
+	field_print("topic", event->topic);
+	field_print("partition key", event->partition_key);
+	field_print("key", event->key);
+	field_print("command", id_text(arena, event->command_id));
+	field_print("correlation", event->correlation_id);
+	field_print("causation", event->causation_id);
+	field_print("trace", event->traceparent);
+	field_print("tracestate", event->tracestate);
+	field_print("created", time_text(arena, event->at_us));
+}
+
+/* "orders, partition 3, offset 17" */
+static const char *place_text(struct arena *arena, const char *place, int32_t partition,
+                              int64_t offset)
+{
+	const char *text = place;
+	if (text && partition >= 0)
+		text = arena_printf(arena, "%s, partition %d", text, (int)partition);
+	if (text && offset >= 0)
+		text = arena_printf(arena, "%s, offset %lld", text, (long long)offset);
+	return text;
+}
+
+static void print_standing(struct arena *arena, const struct outbox_row *row, struct uuid exception)
+{
+	const char *state = outbox_state_name(row->state);
+	field_print("  to", row->destination);
+	out_textf("%-12s ", "  state");
+	out_painted(paint_of_word(state), state);
+	out_text("\n");
+	field_print("  attempts", number_text(arena, row->attempts, 1));
+	field_print("  failure", row->failure);
+	field_print("  reason", row->reason);
+	field_print("  why", row->why);
+	field_print("  next", time_text(arena, row->next_us));
+	field_print("  since", time_text(arena, row->since_us));
+	field_print("  exception", id_text(arena, exception));
+	field_print("  relay", row->relay);
+	field_print("  place", place_text(arena, row->place, row->partition, row->offset));
+	field_print("  published", time_text(arena, row->published_us));
+}
+
+static bool print_file(struct arena *arena, const struct outbox_file *file)
+{
+	print_event(arena, &file->event);
+	section_print("destinations", file->row_count);
+	for (size_t i = 0; i < file->row_count; i++)
+		print_standing(arena, &file->rows[i], file->exceptions[i]);
+	section_print("deliveries", file->delivery_count);
+	for (size_t i = 0; i < file->delivery_count; i++) {
+		const struct delivery_row *row = &file->deliveries[i];
+		out_textf("  %s  %s  %s\n", time_text(arena, row->at_us), row->destination,
+		          place_text(arena, row->place, row->partition, row->offset));
+	}
+	return true;
+}
+
+/* ---- Commands ------------------------------------------------------------------------------- */
+
+int cmd_outbox_show(const struct args *args)
+{
+	struct arena arena = {0};
+	struct ibid_err err = {0};
+	struct store *store = NULL;
+	struct outbox_file file;
+	struct uuid id;
+	int exit = CLI_OK;
+	const char *tenant = args->values[OPT_TENANT];
+	if (!args->operand_count)
+		return usage_error(args->command, "name the event by its EVENT_ID");
+	if (!uuid_read(args->operands[0], &id))
+		return usage_error(args->command, "\"%.100s\" is not the id of an event",
+		                   args->operands[0]);
+	enum ibid_code code = open_store(args, false, true, &store, &err);
+	if (!code)
+		code = outbox_file_read(store, &arena, tenant, &id, &file, &err);
+	if (code == IBID_NOT_FOUND && store)
+		err_set(&err, code, "tenant %s has no such event", tenant);
+	if (code)
+		exit = say_err(&err);
+	else if (!(args_has(args, OPT_JSON) ? print_file_json : print_file)(&arena, &file))
+		exit = CLI_ERROR;
+	store_close(store);
+	arena_release(&arena);
+	return exit;
+}
+
+/* CLI_OK, or CLI_USAGE after telling. */
+static int read_aggregate(const struct args *args, struct arena *arena, struct outbox_filter *ret)
+{
+	const char *given = args->values[OPT_AGGREGATE], *slash = given ? strchr(given, '/') : NULL;
+	if (!given)
+		return CLI_OK;
+	if (!slash || slash == given || !slash[1])
+		return usage_error(args->command, "--aggregate is TYPE/ID, not \"%.100s\"", given);
+	ret->aggregate_type = arena_strndup(arena, given, (size_t)(slash - given));
+	ret->aggregate_id = slash + 1;
+	return ret->aggregate_type ? CLI_OK : say_no_memory();
+}
+
+/* Likewise. `after` is where the id is kept. */
+static int read_filter(const struct args *args, struct arena *arena, struct uuid *after,
+                       struct outbox_filter *ret)
+{
+	const char *const *values = args->values;
+	enum outbox_state state;
+	*ret = (struct outbox_filter){
+	    .tenant = values[OPT_TENANT],
+	    .destination = values[OPT_DESTINATION],
+	    .type = values[OPT_TYPE],
+	    .state = -1,
+	};
+	if (values[OPT_STATE]) {
+		if (!outbox_state_read(values[OPT_STATE], &state))
+			return usage_error(args->command, "--state is one of %s",
+			                   option_meaning(args->command, OPT_STATE));
+		ret->state = (int)state;
+	}
+	int exit = read_limit(args, &ret->limit);
+	if (exit)
+		return exit;
+	if (values[OPT_AFTER]) {
+		if (!outbox_place_read(values[OPT_AFTER], after, &ret->after_destination))
+			return usage_error(args->command, "--after is EVENT_ID/DESTINATION, not \"%.100s\"",
+			                   values[OPT_AFTER]);
+		ret->after = after;
+	}
+	return read_aggregate(args, arena, ret);
+}
+
+static enum ibid_code read_rows(struct store *store, struct arena *arena, const void *filter,
+                                void **ret, size_t *ret_count, struct ibid_err *err)
+{
+	struct outbox_row *rows = NULL;
+	enum ibid_code code = store->ops->list_outbox(store, arena, filter, &rows, ret_count, err);
+	*ret = rows;
+	return code;
+}
+
+static void add_row(struct table *table, const void *item, int64_t now_us)
+{
+	struct arena *arena = table->arena;
+	const struct outbox_row *row = item;
+	const char *cells[] = {id_text(arena, row->event_id),
+	                       duration_text(arena, now_us - row->created_us),
+	                       outbox_state_name(row->state),
+	                       row->destination,
+	                       row->tenant,
+	                       row->type,
+	                       thing_text(arena, row->aggregate_type, row->aggregate_id),
+	                       number_text(arena, row->version, 0),
+	                       number_text(arena, row->attempts, 1),
+	                       row->reason};
+	table_add(table, cells);
+}
+
+static const char *row_place(struct arena *arena, const void *row)
+{
+	return outbox_place_text(arena, row);
+}
+
+int cmd_outbox_list(const struct args *args)
+{
+	static const char *const heads[] = {"EVENT", "AGE",       "STATE",   "DESTINATION", "TENANT",
+	                                    "TYPE",  "AGGREGATE", "VERSION", "ATTEMPTS",    "REASON"};
+	enum { COLUMNS = sizeof heads / sizeof *heads, STATE_COLUMN = 2 };
+	static const struct listing listing = {
+	    .row_size = sizeof(struct outbox_row),
+	    .none = "no events",
+	    .heads = heads,
+	    .columns = COLUMNS,
+	    .painted = STATE_COLUMN,
+	    .read = read_rows,
+	    .row_json = row_json,
+	    .add_row = add_row,
+	    .place = row_place,
+	};
+	struct arena arena = {0};
+	struct outbox_filter filter;
+	struct uuid after;
+	int exit = read_filter(args, &arena, &after, &filter);
+	if (!exit)
+		exit = list_show(args, &arena, &listing, &filter, &filter.limit);
+	arena_release(&arena);
+	return exit;
+}

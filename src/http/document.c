@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/document.h"
+
+#include "base/instant.h"
+#include "base/obj.h"
+#include "http/request.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+void add_id(struct str *out, const char *name, struct uuid id)
+{
+	char text[UUID_TEXT_SIZE];
+	uuid_write(id, text);
+	obj_text(out, name, text);
+}
+
+void add_time(struct str *out, const char *name, int64_t us)
+{
+	char text[INSTANT_TEXT_SIZE];
+	if (!us)
+		return;
+	instant_write(us, text);
+	obj_text(out, name, text);
+}
+
+void add_text(struct str *out, const char *name, const char *text)
+{
+	if (text)
+		obj_text(out, name, text);
+}
+
+bool page_limit_read(const char *given, size_t *ret)
+{
+	char *end = NULL;
+	*ret = given ? strtoul(given, &end, 10) : PAGE_DEFAULT;
+	return !given || (isdigit((unsigned char)*given) && !*end && *ret >= 1 && *ret <= PAGE_MAX);
+}
+
+void answer_document(struct request *request, struct str *out)
+{
+	const char *json = out->failed || request->arena.failed
+	                       ? NULL
+	                       : arena_strndup(&request->arena, str_text(out), out->size);
+	if (json)
+		answer_json(&request->answer, 200, json);
+	else
+		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "out of memory");
+	str_release(out);
+}
+
+struct store *store_of(const struct request *request)
+{
+	return request->house->ibid->ledger->store;
+}

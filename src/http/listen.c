@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/listen.h"
+
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+
+enum ibid_code listen_address(const char *setting, const char *listen, struct sockaddr_storage *ret,
+                              struct ibid_err *err)
+{
+	char host[256];
+	const char *colon = strrchr(listen, ':');
+	size_t size = colon ? (size_t)(colon - listen) : 0;
+	bool brackets = size > 2 && listen[0] == '[' && listen[size - 1] == ']';
+	struct addrinfo hints = {.ai_flags = AI_NUMERICSERV | AI_PASSIVE, .ai_socktype = SOCK_STREAM};
+	struct addrinfo *found = NULL;
+	if (!size || size >= sizeof host || !colon[1])
+		return err_set(err, IBID_INVALID,
+		               "%s is `%s`: it must be an address and a port, such as 127.0.0.1:8080",
+		               setting, listen);
+	snprintf(host, sizeof host, "%.*s", (int)(brackets ? size - 2 : size), listen + brackets);
+	int failed = getaddrinfo(host, colon + 1, &hints, &found);
+	if (failed)
+		return err_set(err, IBID_INVALID, "%s is `%s`: %s", setting, listen, gai_strerror(failed));
+	memcpy(ret, found->ai_addr, found->ai_addrlen);
+	freeaddrinfo(found);
+	return IBID_OK;
+}
