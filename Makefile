@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 BUILD := build
 
-.PHONY: help setup build run demo test check sanitize valgrind bench fuzz install clean
+.PHONY: help setup build run demo test check sanitize valgrind soak bench fuzz install clean
 
 help:                ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 18
@@ -36,9 +36,12 @@ sanitize: setup      ## the suite under address+undefined and thread sanitizers
 valgrind: build      ## unit and store tests under valgrind
 	@tools/test $(BUILD) --valgrind
 
+soak: build          ## relays and a Kafka that are killed and stopped under 200,000 events (15 minutes at most)
+	@IBID_BIN=$(BUILD)/ibid tools/soak
+
 bench: setup         ## protected against unprotected, on both stores (BENCH_ONLY=payments,http,...)
 	@tools/build build-bench -Dbuildtype=release -Dtests=false
-	@tools/with-postgres build-bench/bench/bench
+	@tools/with-postgres tools/with-kafka build-bench/bench/bench
 
 fuzz: setup          ## each fuzz target for SECONDS (default 60)
 	@tools/fuzz $${SECONDS_EACH:-60}

@@ -351,20 +351,25 @@ class Silence(HookBed):
         self.assert_ends(ends, ("failed", "unknown", "WEBHOOK_NO_ANSWER"), ACKED, NOT_TRIED, ACKED)
 
     def test_an_answer_on_its_way_at_the_stop_is_waited_for_a_moment(self):
-        stopped = threading.Event()
+        gates = [threading.Event(), threading.Event()]
 
-        def answer_late(handler):
-            stopped.wait(LIMIT_S)
-            time.sleep(0.1)  # the stop is seen
-            handler.send_response(204)
-            handler.end_headers()
-        self.receiver.answers["event-1"] = answer_late
-        publisher = self.hook()
-        publisher.send([record(1)])
-        self.await_true(lambda: self.receiver.ids())
+        def answer_after(gate):
+            def answer(handler):
+                gate.wait(LIMIT_S)
+                handler.send_response(204)
+                handler.end_headers()
+            return answer
+        publisher = self.hook(channels=3)
+        for number, gate in enumerate(gates, 1):
+            self.receiver.answers["event-%d" % number] = answer_after(gate)
+            publisher.send([record(number)])
+        self.await_true(lambda: len(self.receiver.ids()) == 2)
         publisher.stop()
-        stopped.set()
-        self.assert_ends(publisher.batch(), ACKED)
+        # What comes now is not tried once the stop is known. Each answer wakes all who wait for one, to see the stop.
+        self.await_true(lambda: publisher.publish(record(3))[0]["end"] == "not-tried")
+        for gate in gates:
+            gate.set()
+            self.assert_ends(publisher.batch(), ACKED)
 
 
 class Order(HookBed):

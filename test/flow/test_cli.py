@@ -141,7 +141,7 @@ class Front(Case):
         for expected in ("init", "migrate", "contract check", "contract matrix", "contract review", "contract apply",
                          "canon", "fingerprint", "submit", "command show", "command list",
                          "exception show", "exception list", "exception assign", "exception resolve",
-                         "exception approve", "exception decline", "doctor", "version", "help"):
+                         "exception approve", "exception decline", "outbox list", "outbox show", "doctor", "version", "help"):
             self.assertIn(expected, names)
         for name in names:
             text = self.ibid(*name.split(), "--help").out
@@ -1014,7 +1014,7 @@ class StoreCases:
         self.init()
         for option, says in (("--batch=0", "--batch"), ("--batch=x", "--batch"), ("--batch=99999999999999999999", "--batch"),
                              ("--max-seconds=0", "--max-seconds"), ("--events-older-than=soon", "duration"),
-                             ("--events-older-than=-1d", "duration")):
+                             ("--events-older-than=-1d", "duration"), ("--events-older-than=1d", "--no-archive"), ("--archive=x", "--events-older-than")):
             self.refused("retain", "--store", self.store, "--contracts", self.contracts, option, code=2, says=says)
         empty = self.path("empty")
         os.mkdir(empty)

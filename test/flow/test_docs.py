@@ -38,6 +38,23 @@ def pattern(expected):
     return re.compile("".join(parts))
 
 
+def pages():
+    """Every page, by its path: its text without blocks of code."""
+    found = [name for name in os.listdir(SOURCE) if name.endswith(".md")]
+    for folder, _, names in os.walk(os.path.join(SOURCE, "docs")):
+        found += [os.path.relpath(os.path.join(folder, name), SOURCE) for name in names if name.endswith(".md")]
+    texts = {}
+    for name in found:
+        with open(os.path.join(SOURCE, name), encoding="utf-8") as page:
+            texts[name] = re.sub(r"^```.*?^```$", "", page.read(), flags=re.M | re.S)
+    return texts
+
+
+def chapters(text):
+    heads = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
 class Documentation(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="ibid-docs-")
@@ -59,6 +76,19 @@ class Documentation(unittest.TestCase):
         self.assertEqual(len(outputs), len(pairs) + 1, ran.stdout)
         for (command, expected), output in zip(pairs, outputs):
             self.assertRegex(output, re.compile(r"\A" + pattern(expected).pattern + r"\Z"), command)
+
+    def test_every_link_leads_to_a_page_and_a_chapter_that_exist(self):
+        texts, lost = pages(), []
+        for page, text in texts.items():
+            for target in re.findall(r"\]\(([^)\s]+)\)", text):
+                if re.match(r"[a-z]+:", target):
+                    continue
+                path, _, chapter = target.partition("#")
+                path = os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page
+                there = os.path.exists(os.path.join(SOURCE, path))
+                if not there or (chapter and chapter not in chapters(texts[path])):
+                    lost.append((page, target))
+        self.assertEqual(lost, [])
 
     def test_the_readme_shows_what_happens(self):
         self.walk("README.md", 1)  # the first block is make
@@ -124,6 +154,40 @@ class Documentation(unittest.TestCase):
     def test_the_runbook_of_alerts_shows_what_happens(self):  # K03
         self.make_trouble()
         self.walk("docs/runbooks/alerts.md", 0, IBID_STORE="sqlite:pay.db", IBID_CONTRACTS="contracts")
+
+
+    # ---- The outbox: an event that no relay brings anywhere -------------------------------------
+
+    def strand_event(self):
+        shutil.copytree(os.path.join(SOURCE, "examples/payments"), os.path.join(self.dir, "contracts"))
+        path = os.path.join(self.dir, "contracts", "payment-created.yaml")
+        with open(path, encoding="utf-8") as contract:
+            text = contract.read().replace("deliver_to: []", "deliver_to: [kafka-main]")
+        with open(path, "w", encoding="utf-8") as contract:
+            contract.write(text)
+        self.ibid("init", "--store", "sqlite:pay.db", "--contracts", "contracts")
+        self.ibid("submit", "--store", "sqlite:pay.db", "--contracts", "contracts", "--tenant", "acme", "--operation",
+                  "create-payment", "--key", "k-1", text='{"from":"A","to":"B","amount":12.50,"currency":"EUR"}')
+
+    def test_the_runbook_of_the_outbox_shows_what_happens(self):  # K03
+        self.strand_event()
+        self.walk("docs/runbooks/outbox-stuck.md", 0, IBID_STORE="sqlite:pay.db", IBID_CONTRACTS="contracts")
+
+    def test_every_command_of_the_outboxs_runbook_may_be_typed_in(self):  # K03
+        self.strand_event()
+        with open(os.path.join(SOURCE, "docs/runbooks/outbox-stuck.md"), encoding="utf-8") as page:
+            text = page.read()
+        given = {"EVENT_ID": "0197a1c2-0000-7000-8000-000000000001", "ID": "0197a1c2-0000-7000-8000-000000000002",
+                 "TENANT": "acme", "OPERATION": "create-payment", "KEY": "k-1", "NAME": "kafka-main", "R": "why"}
+        lines = re.findall(r"^(ibid .*?)(?: {3}.*)?$", text, re.M) + re.findall(r"`(ibid [^`]*)`", text)
+        self.assertGreaterEqual(len(lines), 12)
+        for line in sorted(set(re.sub(r"\s+", " ", line) for line in lines)):
+            with self.subTest(line):
+                ran = subprocess.run([BINARY, *(given.get(word, word) for word in line.split()[1:])], cwd=self.dir,
+                                     env={"IBID_STORE": "sqlite:pay.db", "IBID_CONTRACTS": "contracts"}, timeout=60,
+                                     capture_output=True, text=True)
+                self.assertNotEqual(ran.returncode, 2, ran.stderr)  # whatever it finds: the line is right
+
 
 
 if __name__ == "__main__":

@@ -6,74 +6,21 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import signal
 import sqlite3
 import subprocess
+import tempfile
 import time
 import unittest
 import uuid
 
 import psycopg2
 
+from metrics_bed import PROMTOOL, RULES, SOURCE, Page, Pages, promtool
 from proxy_bed import INQUIRY, Proxied
 from serve_bed import BIN, LIMIT_S, Postgres, Server, Sqlite
 
-SOURCE = os.environ["IBID_SOURCE_DIR"]
-RULES = os.path.join(SOURCE, "deploy", "prometheus")
-PROMTOOL = shutil.which("promtool")
 HELLO = {"topic": "greetings", "text": "hello"}
-SAMPLE = re.compile(r"^([a-z_]+)(?:\{(.*)\})? (\S+)$")
-LABEL = re.compile(r'([a-z]+)="((?:[^"\\]|\\.)*)"')
-DECISIONS = ("executed", "rejected", "linked", "conflict", "in_progress", "failed", "unknown", "expired", "undecided")
-
-
-def promtool(*args, text=None):
-    return subprocess.run([PROMTOOL, *args], input=text, cwd=RULES, capture_output=True, text=True, timeout=LIMIT_S)
-
-
-class Page:
-    """One look at /metrics."""
-
-    def __init__(self, server):
-        answer = server.get("/metrics")
-        assert answer.status == 200, answer
-        self.headers, self.text = answer.headers, answer.body.decode()
-        self.samples = {}
-        for line in self.text.splitlines():
-            if not line.startswith("#"):
-                name, labels, value = SAMPLE.match(line).groups()
-                key = (name, frozenset(LABEL.findall(labels or "")))
-                assert key not in self.samples, line
-                self.samples[key] = float(value)
-
-    def get(self, name, **labels):
-        return self.samples.get((name, frozenset(labels.items())))
-
-    def commands(self, operation):
-        """{"executed": 2, "executed again": 1}: those that are not 0."""
-        counted = {}
-        for decision in DECISIONS:
-            for replayed in ("false", "true"):
-                count = self.get("ibid_commands_total", operation=operation, decision=decision, replayed=replayed)
-                if count:
-                    counted[decision + (" again" if replayed == "true" else "")] = count
-        return counted
-
-    def requests(self, route, method, code):
-        return self.get("ibid_http_requests_total", route=route, method=method, code=code)
-
-
-class Pages:
-    def await_page(self, server, good):
-        """Numbers that another thread writes, a moment later."""
-        end = time.monotonic() + LIMIT_S
-        while True:
-            page = Page(server)
-            if good(page):
-                return page
-            self.assertLess(time.monotonic(), end, page.text)
-            time.sleep(0.02)
 
 
 class Metrics(Pages):
@@ -260,7 +207,7 @@ class Metrics(Pages):
         told = self.ibid("status", "--json", "--contracts", self.contracts)
         self.assertEqual(json.loads(told.stdout), {
             "store": self.store, "schema": 2, "healthy": True, "commands": 4, "in_progress": 2, "stale": 1, "unknown": 1,
-            "exceptions": {"open": 2, "overdue": 1, "owners": [{"owner": "tests", "open": 2, "overdue": 1}]},
+            "outbox": [], "paused": [], "exceptions": {"open": 2, "overdue": 1, "owners": [{"owner": "tests", "open": 2, "overdue": 1}]},
             "contracts": {"count": 6, "not_kept": 1, "changed": 0}})
         self.note("note", "retention: x", version=1)
         self.assertEqual(self.ibid("status", "--contracts", self.contracts).returncode, 1)
@@ -526,10 +473,10 @@ class Alerts(unittest.TestCase):
     def test_the_rules_are_right_and_each_alert_fires_and_is_silent(self):
         checked = promtool("check", "rules", "ibid.rules.yml")
         self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
-        tested = promtool("test", "rules", "ibid.rules.test.yml", "ibid.growth.test.yml")
+        tested = promtool("test", "rules", "ibid.rules.test.yml", "ibid.growth.test.yml", "ibid.outbox.test.yml")
         self.assertEqual(tested.returncode, 0, tested.stdout + tested.stderr)
         cases = ""
-        for name in ("ibid.rules.test.yml", "ibid.growth.test.yml"):
+        for name in ("ibid.rules.test.yml", "ibid.growth.test.yml", "ibid.outbox.test.yml"):
             with open(os.path.join(RULES, name), encoding="utf-8") as handle:
                 cases += handle.read()
         for alert in re.findall(r"- alert: (\S+)", self.rules()):
@@ -545,12 +492,37 @@ class Alerts(unittest.TestCase):
             with open(os.path.join(SOURCE, path), encoding="utf-8") as handle:
                 heads = re.findall(r"^#+ (.*)$", handle.read(), re.M)
             if chapter:
-                self.assertIn(chapter, [head.lower().replace(" ", "-") for head in heads])
+                self.assertIn(chapter, [re.sub("[^a-z0-9-]", "", head.lower().replace(" ", "-")) for head in heads])
 
     def test_the_rules_ask_for_what_the_server_tells(self):
-        with open(os.path.join(SOURCE, "src", "http", "metrics.c"), encoding="utf-8") as handle:
-            told = set(re.findall(r'"(ibid_[a-z_]+)', handle.read()))
-        self.assertEqual(set(re.findall(r"\bibid_[a-z_]+", self.rules())) - told, set())
+        self.assertEqual(set(re.findall(r"\bibid_[a-z_]+", self.rules())) - self.told(), set())
+
+
+    def told(self):
+        told = set()
+        for name in ("metrics.c", "outbox_metrics.c"):
+            with open(os.path.join(SOURCE, "src", "http", name), encoding="utf-8") as handle:
+                told |= set(re.findall(r'"(ibid_[a-z_]+)', handle.read()))
+        return told
+
+    def test_every_question_of_the_dashboard_has_an_answer(self):
+        with open(os.path.join(SOURCE, "deploy", "grafana", "ibid.json"), encoding="utf-8") as handle:
+            dashboard = json.load(handle)
+        panels = [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+        exprs = [target["expr"] for panel in panels for target in panel["targets"]]
+        self.assertGreater(len(exprs), 25)
+        self.assertEqual(len({panel["id"] for panel in dashboard["panels"]}), len(dashboard["panels"]))
+        rules = {"groups": [{"name": "dashboard", "rules": [
+            {"record": "panel:%d" % n, "expr": expr.replace("$__rate_interval", "5m")} for n, expr in enumerate(exprs)]}]}
+        with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
+            json.dump(rules, file)
+            file.flush()
+            checked = promtool("check", "rules", file.name)
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+        asked = {re.sub("_(bucket|sum|count)$", "", name) for expr in exprs for name in re.findall(r"\bibid_[a-z_]+", expr)}
+        self.assertEqual(asked - self.told(), set())
+        for about in ("commands", "outbox", "relay", "exceptions", "http"):  # nothing that is told is left out as a whole
+            self.assertTrue(any(about in name for name in asked), about)
 
 
 if __name__ == "__main__":

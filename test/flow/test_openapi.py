@@ -404,6 +404,9 @@ class OpenApi(Described):
         self.ask("k-3", {"topic": "broken"}, "/v1/commands/note")
         self.ask("k-4", {"topic": "broken"}, "/v1/commands/note")
         self.execute("update %s set state = 'UNKNOWN' where key = 'k-4'" % self.ledger("command"))
+        self.execute("insert into %s (tenant, kind, name, source, paused_by, reason, %s) values ('', 'relay', '', 'person', 'x', 'r', "
+                     "%s), ('', 'destination', 'd', 'relay', 'relay', 'r', %s)" % (self.ledger("pause"), *(
+                         ("since_us", 1, 1) if self.store == "sqlite" else ("since", "now()", "now()"))))
         closed = Server(self, "http.open.tenant=")
         document = self.document(self.server)
         shown = {
@@ -414,6 +417,9 @@ class OpenApi(Described):
             "/v1/commands/{operation}/{key}": ["/v1/commands/note/k-%d" % n for n in range(5)] + ["/v1/commands/note/%4"],
             "/v1/exceptions": ["/v1/exceptions", "/v1/exceptions?limit=1", "/v1/exceptions?limit=0"],
             "/v1/exceptions/{id}": ["/v1/exceptions/" + self.exception(1), "/v1/exceptions/none", "/v1/exceptions/%4"],
+            "/v1/pauses": ["/v1/pauses"],
+            "/v1/outbox": ["/v1/outbox", "/v1/outbox?limit=1", "/v1/outbox?limit=0"],
+            "/v1/outbox/{id}": ["/v1/outbox/" + self.event(), "/v1/outbox/none", "/v1/outbox/%4"],
             "/v1/operations/{id}": ["/v1/operations/" + made.json["id"], "/v1/operations/none", "/v1/operations/%4"]}
         self.assertEqual(set(shown), {path for path, methods in document["paths"].items() if "get" in methods} - {"/metrics"})
         self.assertIn("text/plain", document["paths"]["/metrics"]["get"]["responses"]["200"]["content"])
@@ -424,9 +430,25 @@ class OpenApi(Described):
                 answers.append(closed.ask("GET", asked[0], headers=ORIGIN))
             unreachable = {("503", None): "while it stops, or the store is away", ("429", None): "of a token: test_access", ("403", None): "likewise",
                            ("500", None): "a defect", ("200", "Retry-After"): "only where a worker has it: staged"}
-            if "{" not in path and path not in ("/v1/commands", "/v1/exceptions"):
+            if "{" not in path and path not in ("/v1/commands", "/v1/exceptions", "/v1/outbox"):
                 unreachable[("400", None)] = "for a head that can't be read: test_serve"
             self.exercise("get", path, answers, unreachable)
+
+    def event(self):
+        """One that arrived at a destination, waits for a person at another, and has yet to go to a third; its id."""
+        item = "0197a1c2-0000-7000-8000-0000000000e1"
+        now, at = ("1", "us") if self.store == "sqlite" else ("now()", "at")
+        self.execute("insert into %s (id, aggregatetype, aggregateid, type, payload, tenant, version, key, command_id, ordinal, "
+                     "correlation_id, causation_id, topic, partition_key, headers, created_%s) values ('%s', 'note', 'n', 'Noted', '{}', 't', "
+                     "2, 'k', '%s', 1, 'c', 'd', 'notes', 'n', '{\"deliver_to\":\"a,b,c\"}', %s)" % (self.ledger("event"), at, item, item, now))
+        self.execute("insert into %s (tenant, event_id, destination, token, %s, place, partition, position) values "
+                     "('t', '%s', 'a', 1, %s, 'notes', 2, 3)" % (
+                         self.ledger("delivery"), "at_us" if self.store == "sqlite" else "at", item, now))
+        self.execute("insert into %s (destination, tenant, event_id, lane, aggregatetype, aggregateid, version, state, attempts, "
+                     "failure, reason, why, next_%s, since%s) values ('b', 't', '%s', 0, 'note', 'n', 2, 'PARKED', 1, 'permanent', "
+                     "'HTTP_422', 'it was refused', %s, %s)" % (
+                         self.ledger("delivery_hold"), at, "_us" if self.store == "sqlite" else "", item, now, now))
+        return item
 
     def exception(self, number, needs_approval=""):
         """One that may be closed; its id."""
@@ -445,14 +467,33 @@ class OpenApi(Described):
                                "--json"], capture_output=True, text=True, timeout=LIMIT_S, check=True)
         return json.loads(made.stdout)["token"]
 
+    def exercise_pauses(self, tokens, unreachable):  # K07
+        def act(who, path, media="application/json", body=None, **sent):
+            headers = {**ORIGIN, "Content-Type": media, **({"Authorization": "Bearer " + tokens[who]} if who else {})}
+            return self.server.ask("POST", path, body or json.dumps({"kind": "relay", "reason": "r", **sent}),
+                                   headers)
+        for path in ("/v1/pauses", "/v1/pauses/resume"):
+            answers = [act(None, path), act("web", path), act("olga", path), act("ada", path, body="[]"),
+                       act("ada", path, body="x" * 70000), act("ada", path, media="text/plain"), act("ada", path),
+                       act("ada", path)]  # the second time: 409
+            if path == "/v1/pauses":
+                answers.append(act("olga", path, kind="event", name="Nodet"))  # 404
+            self.exercise("post", path, answers, unreachable)
+            document = self.document(self.server)
+            schema = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+            self.assertTrue(self.holds(document, schema, {"kind": "relay", "reason": "r"}))
+            for bad in ({}, {"kind": "relay"}, {"kind": "house", "reason": "r"}, {"kind": "relay", "reason": "r", "more": 1}):
+                self.assertFalse(self.holds(document, schema, bad), bad)
+
     def test_every_answer_to_an_act_is_described_and_every_described_one_comes(self):  # J02
         self.server = Server(self, "http.limits.body=64KiB")
         tokens = {name: self.token(name, roles) for name, roles in (("olga", "operator,approver"), ("anna", "approver"),
-                                                                     ("web", "client"))}
+                                                                     ("web", "client"), ("ada", "admin"))}
         sent = {"assign": {"reason": "r", "assignee": "bea", "owner": "team"}, "resolve": {"reason": "r", "action": "close"},
                 "approve": {"reason": "r"}, "decline": {"reason": "r"}}
         unreachable = {("503", None): "while it stops, or the store is away", ("429", None): "of a token: test_access",
                        ("500", None): "a defect"}
+        self.exercise_pauses(tokens, unreachable)
         for number, verb in enumerate(sent, 10):
             def act(who, item, verb=verb, body=None, kind="application/json"):
                 headers = {**ORIGIN, "Content-Type": kind, **({"Authorization": "Bearer " + tokens[who]} if who else {})}
@@ -484,6 +525,56 @@ class OpenApi(Described):
             for bad in ({}, dict(sent[verb], more=1), dict(sent[verb], reason=1)):
                 self.assertFalse(self.holds(document, schema, bad), bad)
                 self.assertEqual(act(who, other, body=json.dumps(bad)).status, 400, bad)
+
+    def parked(self, number, event, needs_approval=""):
+        """An event that is parked at the destination `d<number>`; its item's id."""
+        item = "0197a1c2-0000-7000-8000-%012d" % number
+        times = ("opened_us, due_us", "1, 2", "since_us", "1") if self.store == "sqlite" else (
+            "opened_at, due_at", "now(), now()", "since", "now()")
+        self.execute("insert into %s (destination, tenant, event_id, lane, aggregatetype, aggregateid, version, state, attempts, "
+                     "reason, why, failure, %s) values ('d%d', 't', '%s', 0, 'note', 'n', 1, 'PARKED', 1, 'R', 'w', 'permanent', %s)" % (
+                         self.ledger("delivery_hold"), times[2], number, event, times[3]))
+        self.execute("insert into %s (tenant, id, queue, state, severity, subject_type, subject_id, reason, owner, retryable, actions, "
+                     "needs_approval, %s) values ('t', '%s', 'dead-letter', 'OPEN', 'low', 'delivery', 'd%d/%s', 'R', 'tests', %s, "
+                     "'release,skip,cancel', '%s', %s)" % (self.ledger("exception"), times[0], item, number, event,
+                                                         "0" if self.store == "sqlite" else "false", needs_approval, times[1]))
+        return item
+
+    def test_every_answer_to_a_decision_about_an_event_is_described_and_every_described_one_comes(self):  # C04 J02
+        self.server = Server(self, "http.limits.body=64KiB")
+        tokens = {name: self.token(name, roles) for name, roles in (("olga", "operator"), ("web", "client"))}
+        unreachable = {("503", None): "while it stops, or the store is away", ("429", None): "of a token: test_access",
+                       ("500", None): "a defect"}
+        self.assertEqual(self.ask("k-1", {"topic": "a"}, "/v1/commands/note").status, 201)
+        event = str(self.number("select id from " + self.ledger("event")))
+        for number, verb in enumerate(("release", "skip", "cancel"), 10):
+            def act(who, destination, verb=verb, of=event, body=None, kind="application/json"):
+                headers = {**ORIGIN, "Content-Type": kind, **({"Authorization": "Bearer " + tokens[who]} if who else {})}
+                return self.server.ask("POST", "/v1/outbox/%s/%s" % (of, verb),
+                                       body or json.dumps({"destination": destination, "reason": "r"}), headers)
+            self.parked(number, event)
+            self.parked(100 + number, event, "skip,cancel")
+            self.execute("update %s set state = 'WAITS' where destination = 'd%d'" % (self.ledger("delivery_hold"), 100 + number))
+            here, other = "d%d" % number, "d%d" % (100 + number)
+            answers = [act(None, here), act("web", here), act("olga", here, of="none"), act("olga", here, body="[]"),
+                       act("olga", here, body="x" * 70000), act("olga", here, kind="text/plain")]
+            answers.append(act("olga", here))  # done
+            answers.append(act("olga", here))  # 409: exception-resolved
+            if verb == "release":
+                self.execute("update %s set state = 'RESOLVED', resolution = 'x', resolved_by = 'x', %s where subject_id = '%s/%s'" % (
+                    self.ledger("exception"), "resolved_us = 1" if self.store == "sqlite" else "resolved_at = now()", other, event))
+                answers.append(act("olga", other))  # 409: not-held
+            else:
+                answers += [act("olga", other), act("olga", other)]  # proposed, and 409: already-proposed
+            self.exercise("post", "/v1/outbox/{event}/" + verb, answers, unreachable)
+            document = self.document(self.server)
+            operation = document["paths"]["/v1/outbox/{event}/" + verb]["post"]
+            schema = operation["requestBody"]["content"]["application/json"]["schema"]
+            good = {"destination": here, "reason": "r"}
+            self.assertTrue(self.holds(document, schema, good))
+            for bad in ({}, dict(good, more=1), dict(good, reason=1), {"reason": "r"}):
+                self.assertFalse(self.holds(document, schema, bad), bad)
+                self.assertEqual(act("olga", here, body=json.dumps(bad)).status, 400, bad)
 
     # ---- Errors and places ----------------------------------------------------------------------
 
@@ -655,6 +746,9 @@ class ProxyDocument(Described, Proxied):
             "/ibid/v1/commands/{operation}", "/ibid/v1/commands/{operation}/{key}", "/ibid/v1/operations/{id}",
             "/ibid/v1/exceptions", "/ibid/v1/exceptions/{id}", "/ibid/v1/exceptions/{id}/assign",
             "/ibid/v1/exceptions/{id}/resolve", "/ibid/v1/exceptions/{id}/approve", "/ibid/v1/exceptions/{id}/decline",
+            "/ibid/v1/pauses", "/ibid/v1/pauses/resume",
+            "/ibid/v1/outbox", "/ibid/v1/outbox/{id}", "/ibid/v1/outbox/{event}/release",
+            "/ibid/v1/outbox/{event}/skip", "/ibid/v1/outbox/{event}/cancel",
             "/topics/{topic}/notes", "/orders", "/late", "/kept", "/again", "/open", "/odd/{item}"})
         put = document["paths"]["/odd/{item}"]["put"]
         self.assertIn("to the service behind the server", put["description"])

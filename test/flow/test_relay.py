@@ -2,7 +2,6 @@
 """The relay as its users meet it: events that were committed arrive, in the order of their aggregates, with evidence,
 whoever is killed on the way; what can't go stops its own aggregate and waits for a person. Needs IBID_TEST_PG."""
 import collections
-import http.server
 import json
 import signal
 import threading
@@ -10,8 +9,12 @@ import time
 import unittest
 
 import serve_bed
-from relay_bed import Relays, wait_until
+from relay_bed import Receivers, Relays, wait_until
 from serve_bed import LIMIT_S, Server
+
+# What a request brings of where it comes from, and what an event tells of it.
+ORIGIN = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "congo=t61",
+          "Correlation_Id": "corr", "Causation_Id": "cause"}
 
 
 class Files(Relays):
@@ -34,6 +37,26 @@ class Files(Relays):
         self.relay(*self.to_file())  # goes on where the other ended
         self.assert_whole(65)
         self.assertEqual(len(self.lines()), 65)
+
+    def test_an_event_tells_the_receiver_which_request_it_comes_from(self):  # C01 K02
+        server = Server(self, *self.to_file())
+        sent = server.send("k-1", {"topic": "t0", "text": "x"}, **ORIGIN)
+        self.assertEqual(sent.status, 201, sent)
+        self.assertIn("0af7651916cd43dd8448eb211c80319c", sent.headers["traceresponse"])
+        self.assertEqual(server.send("k-2", {"topic": "t0", "text": "x"}).status, 201)
+        self.await_events(2)
+        names = ("traceparent", "tracestate", "correlationid", "causationid")
+        self.assertEqual([[event.get(name) for name in names] for event in self.lines()],
+                         [[sent.headers["traceresponse"], "congo=t61", "corr", "cause"], [None] * 4])
+
+    def test_who_follows_one_that_ended_has_its_lanes_at_once(self):
+        server = Server(self)
+        for count in (20, 40):
+            relay = self.relay(*self.to_file(), "relay.lease=5m")  # which nobody has to wait for
+            self.write(server, 20, topics=20)
+            self.assert_whole(count)
+            relay.send_signal(signal.SIGTERM)
+            self.assertEqual(relay.wait(LIMIT_S), 0)
 
     def test_a_server_relays_by_itself(self):
         server = Server(self, *self.to_file())
@@ -60,6 +83,10 @@ class Files(Relays):
                                (["relay.destinations.other.file.path=" + self.out],
                                 "event Noted is delivered to out, and the settings have no relay.destinations.out"),
                                (["relay.destinations.out.attempts=3"], "of which kind is it"),
+                               (["relay.destinations.out.kafka.brokers=x:1", "relay.destinations.out.kafka.acks=1"],
+                                "ibid: destination out: kafka.acks is always all, not `1`"),
+                               (["relay.destinations.out.webhook.url=x"], "ibid: destination out: `url` must be"),
+                               (["relay.destinations.out.file.fsync=yes"], "ibid: destination out: either `path`"),
                                (["relay.destinations.Out.file.path=x"], "a name is of a-z")):
             with self.subTest(said):
                 got = self.ibid("relay", "--store", self.url, "--contracts", self.contracts, *settings)
@@ -67,35 +94,8 @@ class Files(Relays):
                 self.assertIn(said, got.stderr)
 
 
-class Receiver(http.server.BaseHTTPRequestHandler):
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        with self.server.lock:
-            status = self.server.decide(self.headers, json.loads(body))
-            if status < 300:
-                self.server.got.append((self.headers["ce-subject"], int(self.headers["ce-aggregateversion"]),
-                                        self.headers["ce-id"]))
-        self.send_response(status)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_):
-        pass
-
-
-class Webhooks:
+class Webhooks(Receivers):
     """What a receiver refuses."""
-
-    def receiver(self, decide):
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
-        server.lock, server.got, server.decide = threading.Lock(), [], decide
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        prefix = "relay.destinations.out."
-        return server, [prefix + "webhook.url=http://127.0.0.1:%d/events" % server.server_port,
-                        prefix + "webhook.allow_private=yes", prefix + "backoff=10ms..50ms",
-                        prefix + "webhook.secret=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"]
 
     def test_one_that_is_refused_stops_its_aggregate_only_and_waits_for_a_person(self):
         receiver, settings = self.receiver(lambda headers, body: 422 if body["text"] == "x6" else 200)
@@ -122,6 +122,16 @@ class Webhooks:
         wait_until(lambda: len(receiver.got) >= 25, lambda: str(len(receiver.got)))
         wait_until(lambda: self.number(states % "WAITS") == 4, "it does not wait")
 
+    def test_a_request_tells_where_its_event_comes_from(self):  # C01 C10 K02
+        came = []
+        _, to_receiver = self.receiver(lambda headers, event: came.append(headers) or 200)
+        sent = Server(self, *to_receiver).send("k-1", {"topic": "t0", "text": "x"}, **ORIGIN)
+        wait_until(lambda: came, "nothing arrived")
+        for name, value in (("traceparent", sent.headers["traceresponse"]), ("tracestate", "congo=t61"),
+                            ("ce-traceparent", sent.headers["traceresponse"]), ("ce-correlationid", "corr"),
+                            ("ce-causationid", "cause")):
+            self.assertEqual(came[0][name], value, name)
+
     def test_who_waits_long_for_a_destination_keeps_its_lane(self):
         def slowly(headers, body):
             time.sleep(0.3)  # what is tested is that this takes longer than a lease, all in all
@@ -134,6 +144,17 @@ class Webhooks:
         wait_until(lambda: len(receiver.got) >= 12, lambda: str(len(receiver.got)))
         wait_until(lambda: self.number("select count(*) from " + self.ledger("delivery")) == 12, "evidence is missing")
         self.assertEqual([version for _, version, _ in receiver.got], list(range(1, 13)))
+
+    def test_why_nothing_arrives_is_in_the_log(self):  # K03
+        receiver, settings = self.receiver(lambda headers, body: 200)
+        receiver.server_close()
+        self.write(Server(self), 1)
+        relay = self.relay(*settings)
+
+        def said():
+            relay.log.seek(0)
+            return [line for line in relay.log if '"relay.publish"' in line and "WEBHOOK_UNREACHABLE: " in line]
+        wait_until(said, "nobody says why")
 
     def test_what_fails_for_a_while_comes_again_under_the_same_id_and_in_order(self):
         tries = collections.Counter()

@@ -469,14 +469,17 @@ static void a_child_that_closes_its_parents_handle_counts_nothing(void **state) 
 static struct retention_count retain_with(struct retain_options options)
 {
 	struct retention_count count = {0};
+	struct archive_report events = {0};
 	struct ibid_err err = {0};
 	bool finished = false;
+	options.events = &events;
 	if (!options.batch)
 		options.batch = 3; /* so that there are several steps */
 	if (ledger_retain(ibid->ledger->store, ibid->ledger->contracts, &clock_env.env, &options,
 	                  &count, &finished, &err))
 		fail_msg("retain: %s", err.text);
 	assert_true(finished);
+	archive_report_release(&events);
 	return count;
 }
 

@@ -108,6 +108,16 @@ struct store *fixture_fresh(void)
 	return store;
 }
 
+PGconn *fixture_own_ids(void)
+{
+	PGconn *link = fixture_connect(admin_url); /* the same database for all programs */
+	PGresult *result = PQexec(link, "select pg_advisory_lock(hashtext('transaction ids'))");
+	if (PQresultStatus(result) != PGRES_TUPLES_OK)
+		die("lock", PQerrorMessage(link));
+	PQclear(result);
+	return link;
+}
+
 bool fixture_exec(const char *sql)
 {
 	PGconn *link = fixture_connect(fixture_own_url());

@@ -26,7 +26,10 @@ struct store *fixture_fresh(void);
 
 /* Outside of any store, as superuser. */
 PGconn *fixture_connect(const char *url); /* PQfinish */
-bool fixture_exec(const char *sql);       /* false when refused */
+/* While it is open, no other test that knows this gives transaction ids by the ten thousand, nor
+ * counts on nobody doing so: the server's programs share them. */
+PGconn *fixture_own_ids(void);      /* PQfinish */
+bool fixture_exec(const char *sql); /* false when refused */
 int64_t fixture_number(const char *sql);
 
 #endif

@@ -71,6 +71,9 @@ enum suite_sql {
 	/* Run by exec: every open exception is RESOLVED at 1763200000123456 us, by ann, with the
 	 * resolution confirm-executed and the note "seen on the statement". */
 	SUITE_RESOLVE_EXCEPTIONS,
+	/* Run by exec: versions 1 and 3 of events have times beyond all years of four digits, version 2
+	 * has one before them. */
+	SUITE_ODD_TIMES,
 	/* Run by exec: say that the schema is STORE_SCHEMA + 1, and STORE_SCHEMA + 2. */
 	SUITE_SCHEMA_NEXT,
 	SUITE_SCHEMA_NEWER,

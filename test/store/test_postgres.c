@@ -56,6 +56,9 @@ static const char *const sql[SUITE_SQL_COUNT] = {
     [SUITE_DELETE_AUDIT] = "delete from ibid.audit",
     [SUITE_EDIT_DELIVERY] = "update ibid.delivery set place = 'elsewhere'",
     [SUITE_DELETE_DELIVERY] = "delete from ibid.delivery",
+    [SUITE_ODD_TIMES] = "set session_replication_role = replica;\n"
+                        "update ibid.event set created_at = case version when 1 then 'infinity'\n"
+                        "  when 2 then '-infinity' when 3 then '294276-12-31' else created_at end",
     [SUITE_RESOLVE_EXCEPTIONS] =
         "update ibid.exception set state = 'RESOLVED', "
         "resolved_at = '2025-11-15 09:46:40.123456+00', "

@@ -1615,6 +1615,7 @@ static void doctor_warns_of_transaction_ids_that_are_not_frozen(void **state)
 	static const char burn[] = "do $$ begin for i in 1..115000 loop\n"
 	                           "begin perform pg_logical_emit_message(true, '', '');\n"
 	                           "exception when others then raise; end; end loop; end $$";
+	PGconn *ids = fixture_own_ids();
 	(void)state;
 	store_close(fixture_fresh());
 	/* The lowest limit that the server takes. */
@@ -1630,6 +1631,7 @@ static void doctor_warns_of_transaction_ids_that_are_not_frozen(void **state)
 	PQfinish(link);
 	assert_true(fixture_exec("vacuum (freeze) ibid.command"));
 	assert_int_equal(examine(8).warned, 0);
+	PQfinish(ids);
 }
 
 /* Those of partitions come and go with their table's. Nothing can be asked without

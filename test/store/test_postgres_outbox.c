@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the outbox is read on PostgreSQL, where neither ids nor versions come in the order of
  * commits; and how lanes are shared. */
+#include "store/archive.h"
 #include "store/outbox.h"
 #include "store/pg_fixture.h"
 #include "store/postgres/postgres.h"
@@ -526,7 +527,6 @@ static struct delivery_row delivery_of(struct uuid id)
 static void what_has_evidence_is_left_out_where_there_is_doubt(void **state)
 {
 	struct bed bed = bed_new();
-	struct ibid_err err;
 	struct lane_batch batch;
 	PGconn *link = connect_own();
 	(void)state;
@@ -549,15 +549,130 @@ static void what_has_evidence_is_left_out_where_there_is_doubt(void **state)
 	batch = read_lane(&bed, "17;900000000:900000000:", 9, false);
 	assert_int_equal(batch.count, 1);
 	assert_int_equal(read_lane(&bed, batch.cursor, 9, false).count, 0);
-	run(link, "insert into ibid.event (id, aggregatetype, aggregateid, type, payload, tenant, "
-	          "version, key, command_id, ordinal, partition_key, created_at, topic, lane, xid) "
-	          "select gen_random_uuid(), 'order', 'x', 'T', '{}', 'acme', 1, 'k', "
-	          "gen_random_uuid(), 1, 'p', now(), 't', 0, '900000000'");
-	assert_int_equal(
-	    bed.store->ops->read_lane(bed.store, &bed.arena, &bed.lease, "", 9, true, &batch, &err),
-	    IBID_SCHEMA);
-	assert_non_null(strstr(err.text, "900000000"));
 	PQfinish(link);
+	bed_free(&bed);
+}
+
+/* ---- Restored ------------------------------------------------------------------------------- */
+
+/* As after a restore on a server that has given fewer ids: it has yet to give theirs. */
+static void restore(PGconn *link)
+{
+	run(link, "set session_replication_role = replica");
+	run(link, "update ibid.event set xid = (xid::text::bigint + 20000)::text::xid8, "
+	          "follows = (follows::text::bigint + 20000)::text::xid8");
+	run(link, "update ibid.aggregate set xid = (xid::text::bigint + 20000)::text::xid8, "
+	          "before = (before::text::bigint + 20000)::text::xid8");
+	run(link, "reset session_replication_role");
+}
+
+/* Has this server given all ids that were restored, and are their transactions over by its word?
+ * Others on it take some, too. */
+static bool ids_are_given(void)
+{
+	return fixture_number("select (max(e.xid) < pg_snapshot_xmin(pg_current_snapshot()))::int from "
+	                      "ibid.event as e");
+}
+
+/* No more than that: whoever has a transaction open on this server is waited for. */
+static void give_ids(PGconn *link)
+{
+	while (!ids_are_given())
+		run(link, "do $$ declare last xid8 := (select max(e.xid) from ibid.event as e); begin "
+		          "while last >= pg_snapshot_xmax(pg_current_snapshot()) loop "
+		          "perform pg_current_xact_id(); commit; end loop; end $$");
+}
+
+/* What is read until there is no more, each with evidence afterwards unless it is early:
+ * "aggregate:version ", with a "!" where it is early. */
+static char *drain(struct bed *bed, const char **cursor, size_t limit)
+{
+	char *said = arena_strdup(&bed->arena, "");
+	struct lane_batch batch;
+	do {
+		batch = read_lane(bed, *cursor, limit, false);
+		*cursor = batch.cursor;
+		for (size_t i = 0; i < batch.count; i++) {
+			const struct event_row *event = &batch.events[i].event;
+			int aggregate = 0;
+			while (strcmp(bed->names[aggregate], event->aggregate_id) != 0)
+				aggregate++;
+			struct delivery_row arrived = delivery_of(event->id);
+			struct lane_settlement settlement = {.lease = &bed->lease,
+			                                     .deliveries = &arrived,
+			                                     .delivery_count = !batch.events[i].early};
+			assert_int_equal(settle(bed, settlement), IBID_OK);
+			said = arena_printf(&bed->arena, "%s%d:%d%s ", said, aggregate, (int)event->version,
+			                    batch.events[i].early ? "!" : "");
+		}
+	} while (batch.more);
+	return said;
+}
+
+static void restored_events_come_once_and_in_order_among_new_ones(void **state)
+{
+	struct bed bed = bed_new();
+	PGconn *link = connect_own(), *ids = fixture_own_ids();
+	const char *cursor = "17;900000000:900000000:";
+	(void)state;
+	struct delivery_row arrived = delivery_of(emit(link, bed.names[0], "t"));
+	assert_int_equal(settle(&bed, (struct lane_settlement){.lease = &bed.lease,
+	                                                       .deliveries = &arrived,
+	                                                       .delivery_count = 1}),
+	                 IBID_OK);
+	emit(link, bed.names[0], "t");
+	emit(link, bed.names[1], "t");
+	restore(link);
+	emit(link, bed.names[0], "t"); /* a smaller id than those before it */
+	emit(link, bed.names[2], "t");
+	assert_string_equal(drain(&bed, &cursor, 1), "0:3! 2:1 0:2 1:1 ");
+	/* What they come behind was restored. */
+	emit(link, bed.names[1], "t");
+	emit(link, bed.names[2], "t");
+	assert_string_equal(drain(&bed, &cursor, 9), "1:2 2:2 ");
+	assert_string_equal(drain(&bed, &cursor, 1), "");
+	bool confused = strchr(strchr(cursor, ';') + 1, ';');
+	assert_true(confused || ids_are_given());
+	give_ids(link);
+	emit(link, bed.names[1], "t");
+	assert_string_equal(drain(&bed, &cursor, 1), "1:3 ");
+	assert_null(strchr(strchr(cursor, ';') + 1, ';')); /* nothing is confused any more */
+	PQfinish(link);
+	PQfinish(ids);
+	bed_free(&bed);
+}
+
+/* While what was restored is read somebody commits whose id was passed already. */
+static void who_follows_a_late_one_among_the_restored_waits_for_it(void **state)
+{
+	struct bed bed = bed_new();
+	PGconn *late = connect_own(), *link = connect_own(), *ids = fixture_own_ids();
+	const char *cursor = "17;900000000:900000000:";
+	(void)state;
+	emit(link, bed.names[0], "t");
+	emit(link, bed.names[2], "t");
+	restore(link);
+	begin(late);
+	emit(link, bed.names[3], "t");
+	struct lane_batch first = read_lane(&bed, cursor, 1, false);
+	assert_int_equal(first.count, 1);
+	assert_string_equal(first.events[0].event.aggregate_id, bed.names[3]);
+	emit(late, bed.names[1], "t");
+	run(late, "commit");
+	run(link, "set session_replication_role = replica");
+	run(link, "update ibid.event set headers = '{\"deliver_to\":\"d\"}'");
+	run(link, "reset session_replication_role");
+	emit(link, bed.names[1], "t");
+	cursor = first.cursor;
+	struct delivery_row arrived = delivery_of(first.events[0].event.id);
+	assert_int_equal(settle(&bed, (struct lane_settlement){.lease = &bed.lease,
+	                                                       .deliveries = &arrived,
+	                                                       .delivery_count = 1}),
+	                 IBID_OK);
+	assert_string_equal(drain(&bed, &cursor, 1), "1:2! 0:1 2:1 1:1 1:2 ");
+	PQfinish(link);
+	PQfinish(late);
+	PQfinish(ids);
 	bed_free(&bed);
 }
 
@@ -576,29 +691,32 @@ static void relays_share_lanes_and_take_over_those_of_one_that_is_gone(void **st
 	size_t share = 0;
 	(void)state;
 	assert_true(fixture_exec("delete from ibid.relay_lane; delete from ibid.relay"));
-	assert_int_equal(lease_as(&bed, "one", &first, &share), 4);
-	assert_int_equal(share, 4);
+	assert_int_equal(lease_as(&bed, "one", &first, &share), OUTBOX_LANES);
+	assert_int_equal(share, OUTBOX_LANES);
 	assert_int_equal(lease_as(&bed, "one", &second, &share), 0);
 	assert_int_equal(lease_as(&bed, "two", &second, &share), 0);
-	assert_int_equal(share, 2);
-	give_up(&bed, &first[2]);
-	give_up(&bed, &first[3]);
+	assert_int_equal(share, OUTBOX_LANES / 2);
+	for (int lane = OUTBOX_LANES / 2; lane < OUTBOX_LANES; lane++)
+		give_up(&bed, &first[lane]);
 	assert_int_equal(lease_as(&bed, "one", &third, &share), 0);
-	assert_int_equal(share, 2);
-	assert_int_equal(lease_as(&bed, "two", &second, &share), 2);
-	assert_int_equal(second[0].lane, 2);
+	assert_int_equal(share, OUTBOX_LANES / 2);
+	assert_int_equal(lease_as(&bed, "two", &second, &share), OUTBOX_LANES / 2);
+	assert_int_equal(second[0].lane, OUTBOX_LANES / 2);
 	assert_int_equal(second[0].token, 2);
-	/* Its lease is over, and nobody took the lane. */
-	assert_true(fixture_exec("update ibid.relay_lane set lease_until = clock_timestamp() where "
-	                         "relay = 'one'; update ibid.relay set seen_at = seen_at - interval "
-	                         "'2 minutes' where relay = 'one'"));
+	/* Its leases are over: it may go on where nobody took the lane. */
+	static const char gone[] = "update ibid.relay_lane set lease_until = clock_timestamp() where "
+	                           "relay = 'one'; update ibid.relay set seen_at = seen_at - interval "
+	                           "'2 minutes' where relay = 'one'";
+	assert_true(fixture_exec(gone));
 	assert_int_equal(
 	    settle(&bed,
 	           (struct lane_settlement){.lease = &first[0], .cursor = "c", .lease_us = LEASE_US}),
 	    IBID_OK);
+	assert_int_equal(lease_as(&bed, "two", &third, &share), OUTBOX_LANES / 2 - 1);
+	assert_int_equal(share, OUTBOX_LANES);
+	assert_true(fixture_exec(gone));
 	assert_int_equal(lease_as(&bed, "two", &third, &share), 1);
-	assert_int_equal(share, 4);
-	assert_int_equal(third[0].lane, 1);
+	assert_int_equal(third[0].lane, 0);
 	assert_int_equal(third[0].token, 2);
 	/* Who was not seen for long is forgotten. */
 	assert_true(fixture_exec("update ibid.relay set seen_at = seen_at - interval '1 hour' where "
@@ -619,7 +737,7 @@ static void a_lane_that_is_settled_right_now_is_not_taken(void **state)
 	                         "ibid.relay set seen_at = seen_at - interval '2 minutes'"));
 	run(settles, "begin");
 	run(settles, "select ibid.keep_lane('d', 0, 1, null, 0, 0)");
-	assert_int_equal(lease_as(&bed, "two", &leases, &share), 3);
+	assert_int_equal(lease_as(&bed, "two", &leases, &share), OUTBOX_LANES - 1);
 	assert_int_equal(leases[0].lane, 1);
 	run(settles, "commit");
 	assert_int_equal(lease_as(&bed, "two", &leases, &share), 1);
@@ -703,6 +821,8 @@ static void a_settlement_keeps_evidence_holds_exceptions_and_the_cursor(void **s
 	struct delivery_row arrived = delivery_of(first);
 	arrived.was_held = true;
 	holds[1] = hold_of(&bed, second, 2, HOLD_PARKED);
+	holds[1].held = true;
+	holds[1].was = HOLD_WAITS;
 	assert_int_equal(settle(&bed, (struct lane_settlement){.lease = &bed.lease,
 	                                                       .cursor = "here",
 	                                                       .uncounted = 4,
@@ -791,7 +911,7 @@ static void who_lost_the_lane_writes_nothing(void **state)
 	};
 	assert_true(fixture_exec("update ibid.relay_lane set lease_until = clock_timestamp(); update "
 	                         "ibid.relay set seen_at = seen_at - interval '2 minutes'"));
-	assert_int_equal(lease_as(&bed, "two", &leases, &share), 4);
+	assert_int_equal(lease_as(&bed, "two", &leases, &share), OUTBOX_LANES);
 	assert_int_equal(settle(&bed, settlement), IBID_FENCED);
 	settlement.cursor = "mine";
 	settlement.lease_us = LEASE_US;
@@ -831,12 +951,35 @@ static void thousands_are_settled_at_once_and_said_twice_are_kept_once(void **st
 
 /* ---- Retention ------------------------------------------------------------------------------ */
 
-static void evidence_goes_with_its_month_and_a_held_event_keeps_it(void **state)
+static enum ibid_code count_line(void *user, const struct archive_line *line, struct ibid_err *err)
 {
-	static const char drop[] =
-	    "select count(*) from ibid.drop_partition(now(), null, now(), false)";
+	(void)err;
+	assert_true(line->text[0] == '{' && strlen(line->text) == line->size);
+	++*(int64_t *)user;
+	return IBID_OK;
+}
+
+/* The first month that is old: January 2020. */
+static struct archive_span first_span(struct bed *bed)
+{
+	struct ibid_err err;
+	struct archive_span span;
+	int64_t now_us = env_wall_us(env_system());
+	assert_int_equal(
+	    bed->store->ops->next_span(bed->store, &bed->arena, now_us, now_us, NULL, &span, &err),
+	    IBID_OK);
+	return span;
+}
+
+static void evidence_goes_with_its_month_and_a_held_event_keeps_it(void **state) /* C12 */
+{
+	struct ibid_err err;
+	struct archive_seal seal;
+	int64_t lines = 0;
 	struct bed bed = bed_new();
 	(void)state;
+	store_close(bed.store); /* the owner of the tables drops them */
+	bed.store = fixture_store(fixture_own_url(), 8, 1500);
 	assert_true(fixture_exec(
 	    "create table ibid.event_202001 partition of ibid.event for values from "
 	    "(ibid.first_id('2020-01-01 00:00+00')) to (ibid.first_id('2020-02-01 00:00+00'));"
@@ -851,14 +994,30 @@ static void evidence_goes_with_its_month_and_a_held_event_keeps_it(void **state)
 	    "insert into ibid.delivery_hold (destination, tenant, event_id, lane, aggregatetype, "
 	    "aggregateid, version, state, attempts, since) select 'e', 'acme', "
 	    "ibid.first_id('2020-01-02 00:00+00'), 0, 'order', 'x', 1, 'PARKED', 1, now()"));
-	assert_int_equal(fixture_number(drop), 0);
-	assert_true(fixture_exec("delete from ibid.delivery_hold"));
-	assert_int_equal(fixture_number(drop), 1);
+	struct archive_span span = first_span(&bed);
+	assert_true(span.held && span.undone_count == 1);
+	assert_string_equal(span.undone[0].state, "PARKED");
+	assert_string_equal(span.name, "20200101-20200201");
+	assert_true(fixture_exec("update ibid.delivery_hold set state = 'SKIPPED'"));
+	span = first_span(&bed);
+	assert_true(!span.held && span.events == 1);
+	const struct store_ops *ops = bed.store->ops;
+	assert_int_equal(ops->read_span(bed.store, &span, count_line, &lines, &seal, &err), IBID_OK);
+	assert_int_equal(lines, 1);
+	/* What has changed since it was read is not dropped. */
+	assert_true(fixture_exec("insert into ibid.delivery (tenant, event_id, destination, token, at, "
+	                         "place) select tenant, event_id, 'late', 1, now(), 'p' from "
+	                         "ibid.delivery"));
+	assert_int_equal(ops->drop_span(bed.store, &span, &seal, NULL, &err), IBID_RETRY);
+	assert_int_equal(fixture_number("select count(*) from ibid.event"), 1);
+	assert_int_equal(ops->read_span(bed.store, &span, count_line, &lines, &seal, &err), IBID_OK);
+	assert_int_equal(ops->drop_span(bed.store, &span, &seal, NULL, &err), IBID_OK);
 	assert_int_equal(fixture_number("select (to_regclass('ibid.event_202001') is null)::int"), 1);
-	assert_int_equal(fixture_number("select count(*) from ibid.delivery"), 1);
-	assert_int_equal(fixture_number(drop), 1);
-	assert_int_equal(fixture_number("select count(*) from ibid.delivery"), 0);
-	assert_int_equal(fixture_number(drop), 0);
+	assert_int_equal(
+	    fixture_number("select (select count(*) from ibid.delivery) + (select count(*) "
+	                   "from ibid.delivery_hold)"),
+	    0);
+	assert_string_equal(first_span(&bed).part, "");
 	bed_free(&bed);
 }
 
@@ -873,6 +1032,8 @@ int main(void)
 	    cmocka_unit_test(each_committed_event_comes_once_and_in_order_whatever_the_interleaving),
 	    cmocka_unit_test(what_reading_costs_does_not_grow_with_what_was_delivered),
 	    cmocka_unit_test(what_has_evidence_is_left_out_where_there_is_doubt),
+	    cmocka_unit_test(restored_events_come_once_and_in_order_among_new_ones),
+	    cmocka_unit_test(who_follows_a_late_one_among_the_restored_waits_for_it),
 	    cmocka_unit_test(relays_share_lanes_and_take_over_those_of_one_that_is_gone),
 	    cmocka_unit_test(a_lane_that_is_settled_right_now_is_not_taken),
 	    cmocka_unit_test(a_settlement_keeps_evidence_holds_exceptions_and_the_cursor),

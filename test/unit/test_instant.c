@@ -146,6 +146,17 @@ static void instants_are_written_with_six_fraction_digits(void **state)
 	assert_string_equal(text, "-290308-12-21T19:59:05.224192Z");
 }
 
+static void instants_beyond_four_digits_are_the_nearest_with_four(void **state)
+{
+	(void)state;
+	char text[INSTANT_TEXT_SIZE];
+	instant_write(instant_clamp(INT64_MAX), text);
+	assert_string_equal(text, "9999-12-31T23:59:59.999999Z");
+	instant_write(instant_clamp(INT64_MIN), text);
+	assert_string_equal(text, "0001-01-01T00:00:00.000000Z");
+	assert_int_equal(instant_clamp(-1), -1);
+}
+
 static void instants_agree_with_the_c_library(void **state)
 {
 	(void)state;
@@ -260,6 +271,7 @@ int main(void)
 	    cmocka_unit_test(every_truncation_is_refused),
 	    cmocka_unit_test(instants_are_read_to_the_microsecond_and_cut_below),
 	    cmocka_unit_test(instants_are_written_with_six_fraction_digits),
+	    cmocka_unit_test(instants_beyond_four_digits_are_the_nearest_with_four),
 	    cmocka_unit_test(instants_agree_with_the_c_library),
 	    cmocka_unit_test(only_real_dates_are_dates),
 	    cmocka_unit_test(durations_are_whole_numbers_with_one_unit),

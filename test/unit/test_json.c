@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "base/json.h"
+#include "base/json_shape.h"
 #include "base/str.h"
 
 #include <stdio.h>
@@ -465,11 +466,61 @@ static void every_truncation_of_a_text_is_refused(void **state)
 	assert_int_equal(read(text)->size, 1);
 }
 
+static bool has_shape(const char *text)
+{
+	return json_shape_ok(text, strlen(text));
+}
+
+/* Wherever a text is cut off, and whatever byte of it is another: the reader and the look at its
+ * shape agree. */
+static void shape_agrees_with_the_reader(void **state)
+{
+	(void)state;
+	static const char text[] = "{ \"a\\n\\u00e9\": [1, -2.5e+3, {}, [], \"\", true], \"b\":null}";
+	static const char bytes[] = "{}[]\",:\\ue1 -+.tn\n\x01";
+	char one[sizeof text];
+	for (size_t size = 0; size <= sizeof text - 1; size++) {
+		struct json *value = NULL;
+		struct ibid_err err = {0};
+		assert_int_equal(json_shape_ok(text, size),
+		                 !json_read(&arena, text, size, 0, &value, &err));
+	}
+	for (size_t at = 0; at < sizeof text - 1; at++)
+		for (const char *byte = bytes; *byte; byte++) {
+			struct json *value = NULL;
+			struct ibid_err err = {0};
+			memcpy(one, text, sizeof text);
+			one[at] = *byte;
+			bool reads = !json_read(&arena, one, sizeof text - 1, 0, &value, &err);
+			bool repeats = strstr(err.text, "twice") || strstr(err.text, "duplicate");
+			if (json_shape_ok(one, sizeof text - 1) != (reads || repeats))
+				fail_msg("%s: %s", one, reads ? "it is read" : err.text);
+		}
+}
+
+static void shape_is_blind_for_what_json_allows(void **state)
+{
+	(void)state;
+	char deep[3 * JSON_SHAPE_DEPTH_MAX];
+	memset(deep, '[', sizeof deep);
+	assert_true(json_shape_ok(deep, sizeof deep)); /* nobody looks so deep */
+	assert_false(json_shape_ok(deep, JSON_SHAPE_DEPTH_MAX));
+	assert_true(has_shape("{\"a\":1,\"a\":2}"));
+	assert_false(has_shape("not JSON"));
+	assert_false(has_shape(""));
+	assert_false(has_shape("1 2"));
+	assert_false(has_shape("[1,]"));
+	assert_false(has_shape("{\"a\":1,}"));
+	assert_false(json_shape_ok("\"a\0\"", 4));
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, clean_up)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    TEST(shape_agrees_with_the_reader),
+	    TEST(shape_is_blind_for_what_json_allows),
 	    TEST(literals_and_containers_are_read_in_the_order_of_the_text),
 	    TEST(numbers_keep_their_text),
 	    TEST(strings_are_unescaped),

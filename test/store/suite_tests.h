@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* suite_tests.h -- the list of tests: each starts on a store of its own, either READY with its
+ * schema and the tables of SUITE_TABLES, or EMPTY. */
+#ifndef TEST_STORE_SUITE_TESTS_H
+#define TEST_STORE_SUITE_TESTS_H
+
+#define SUITE_TESTS(EMPTY, READY)                                                                  \
+	EMPTY(store_without_schema_is_refused_with_version_zero)                                       \
+	EMPTY(migrating_twice_changes_nothing_the_second_time)                                         \
+	EMPTY(two_migrate_at_once_and_one_does_it)                                                     \
+	READY(next_schema_is_accepted_and_a_newer_one_is_not)                                          \
+	READY(schema_file_runs_once_and_a_changed_one_is_told)                                         \
+	READY(schema_file_that_fails_leaves_nothing_and_may_run_again)                                 \
+	READY(contract_is_kept_once_and_another_text_is_refused)                                       \
+	READY(contract_that_was_never_kept_is_not_found)                                               \
+	READY(new_identity_is_free_and_a_completed_one_is_found_whole)                                 \
+	READY(row_without_optional_parts_comes_back_without_them)                                      \
+	READY(keys_keep_quotes_unicode_and_length)                                                     \
+	READY(each_part_of_the_identity_counts)                                                        \
+	READY(rolled_back_claim_leaves_the_identity_free)                                              \
+	READY(twin_of_a_running_command_is_busy)                                                       \
+	READY(twin_in_another_store_on_the_database_is_busy)                                           \
+	READY(twin_of_a_found_row_that_is_held_is_busy)                                                \
+	READY(twenty_claims_at_once_run_one_command)                                                   \
+	READY(different_commands_at_once_all_run_and_versions_have_no_gap)                             \
+	READY(resolve_says_free_or_found)                                                              \
+	READY(resolve_gives_up_on_a_twin_that_stays)                                                   \
+	READY(resolve_waits_for_the_twin_and_then_finds_its_row)                                       \
+	READY(rolled_back_transaction_leaves_nothing)                                                  \
+	READY(committed_transaction_has_all_its_rows)                                                  \
+	READY(second_row_of_an_identity_is_refused_by_the_key)                                         \
+	READY(failed_row_is_replaced_by_compare_and_set)                                               \
+	READY(replacing_a_row_that_has_moved_on_is_a_retry)                                            \
+	READY(staged_row_is_told_at_once_also_while_its_worker_finishes)                               \
+	READY(staged_row_is_finished_under_its_token_only)                                             \
+	READY(ended_lease_is_stale_and_one_without_end_is_locked)                                      \
+	READY(unknown_rows_that_were_staged_are_listed_oldest_first)                                   \
+	READY(unknown_row_is_held_and_ended_by_compare_and_set)                                        \
+	READY(lease_is_taken_over_only_when_it_has_ended)                                              \
+	READY(lease_is_renewed_under_its_token_only)                                                   \
+	READY(replaced_outcome_takes_its_body_with_it)                                                 \
+	READY(completed_command_without_audit_entry_can_not_be_written)                                \
+	READY(second_audit_entry_of_a_command_is_refused)                                              \
+	READY(transaction_that_failed_can_only_be_rolled_back)                                         \
+	READY(events_get_the_next_versions_and_keep_every_column)                                      \
+	READY(version_that_is_not_the_next_rejects_and_leaves_nothing)                                 \
+	READY(first_version_of_an_aggregate_is_one)                                                    \
+	READY(event_key_given_twice_rejects)                                                           \
+	READY(event_keys_and_versions_belong_to_a_tenant)                                              \
+	READY(events_and_audit_entries_can_not_be_edited_or_deleted)                                   \
+	READY(script_inserts_emits_and_answers)                                                        \
+	READY(script_runs_again_for_the_next_command)                                                  \
+	READY(parameters_of_every_type_arrive_exactly)                                                 \
+	READY(decimal_of_38_digits_and_the_other_extremes_arrive_exactly)                              \
+	READY(absent_values_are_null)                                                                  \
+	READY(amounts_are_kept_exactly)                                                                \
+	READY(rejection_carries_its_code_status_and_text)                                              \
+	READY(unique_index_that_was_hit_is_named)                                                      \
+	READY(partial_unique_index_that_was_hit_is_named)                                              \
+	READY(failed_statement_says_where_and_why)                                                     \
+	READY(constraint_that_fails_at_commit_is_definite)                                             \
+	READY(emit_in_a_script_counts_ordinals_and_versions)                                           \
+	READY(emit_of_an_undeclared_type_fails)                                                        \
+	READY(emit_of_a_wrong_version_or_used_key_rejects)                                             \
+	READY(emit_for_a_found_row_uses_its_id)                                                        \
+	READY(references_are_listed_from_either_side)                                                  \
+	READY(last_row_of_the_last_statement_answers)                                                  \
+	READY(answer_with_a_strange_column_or_without_status_fails)                                    \
+	READY(find_script_returns_the_existing_document)                                               \
+	READY(query_sees_what_its_transaction_did_and_lets_it_go_on)                                   \
+	READY(query_that_changes_something_fails_and_leaves_nothing)                                   \
+	READY(row_is_held_beside_other_commands)                                                       \
+	READY(script_with_transaction_control_or_unknown_parameter_is_refused)                         \
+	READY(members_of_a_group_hear_each_for_itself)                                                 \
+	READY(group_without_a_success_commits_nothing)                                                 \
+	READY(expired_row_gives_way_to_a_new_command_where_it_may)                                     \
+	READY(duplicates_are_added_up_and_listed)                                                      \
+	READY(retention_empties_expired_rows_and_deletes_them_after_the_audit_period)                  \
+	READY(payload_commits_with_its_command_or_not_at_all)                                          \
+	READY(erasure_leaves_what_recognises_a_duplicate_and_a_record)                                 \
+	READY(erasure_of_an_actor_takes_its_name_everywhere)                                           \
+	READY(evidence_is_kept_once_and_counted)                                                       \
+	READY(command_is_found_by_id_and_by_identity_within_its_tenant)                                \
+	READY(commands_are_listed_newest_first_page_by_page)                                           \
+	READY(commands_are_listed_by_tenant_operation_key_client_and_state)                            \
+	READY(listed_command_is_whole)                                                                 \
+	READY(audit_entries_are_listed_whole_newest_first)                                             \
+	READY(events_of_a_tenant_are_listed_newest_first)                                              \
+	READY(an_event_keeps_where_it_goes)                                                            \
+	READY(exception_comes_back_whole_within_its_tenant)                                            \
+	READY(measure_counts_what_has_no_outcome)                                                      \
+	READY(measure_counts_open_work_by_owner)                                                       \
+	READY(exception_of_the_same_subject_is_opened_once)                                            \
+	READY(exception_of_a_resolved_subject_is_opened_anew)                                          \
+	READY(exception_is_resolved_with_what_ends_its_trouble)                                        \
+	READY(exception_commits_with_its_command_or_not_at_all)                                        \
+	READY(actions_come_back_oldest_first_within_their_subject)                                     \
+	READY(an_open_exception_is_assigned_and_a_resolved_one_is_not)                                 \
+	READY(one_proposal_waits_per_subject_and_is_decided_once)                                      \
+	READY(what_was_proposed_lapses_with_its_exception)                                             \
+	READY(pauses_come_back_whole_to_whom_they_concern)                                             \
+	READY(a_pause_begins_once_and_ends_once_with_its_action)                                       \
+	READY(of_many_who_pause_at_once_one_does)                                                      \
+	READY(exception_without_reason_or_owner_can_not_be_opened)                                     \
+	READY(exceptions_are_listed_newest_first_page_by_page)                                         \
+	READY(exceptions_are_listed_by_queue_state_owner_and_subject)                                  \
+	READY(every_queue_and_severity_is_kept)                                                        \
+	READY(exception_opened_by_many_at_once_is_one)                                                 \
+	READY(index_is_described_as_it_is)                                                             \
+	READY(token_comes_back_whole_and_its_id_is_taken)                                              \
+	READY(token_is_revoked_once_and_for_good)                                                      \
+	READY(tokens_are_listed_newest_first_page_by_page)                                             \
+	READY(relays_share_the_lanes_of_a_destination)                                                 \
+	READY(share_grows_when_a_relay_is_gone)                                                        \
+	READY(lanes_are_listed_by_destination)                                                         \
+	READY(lanes_leased_by_many_at_once_go_to_one_each)                                             \
+	READY(lanes_hold_each_aggregate_whole_and_in_order)                                            \
+	READY(lane_is_read_on_from_its_cursor)                                                         \
+	READY(events_without_a_topic_or_a_commit_are_not_read)                                         \
+	READY(event_that_is_committed_late_is_not_passed_over)                                         \
+	READY(cursor_is_found_again_by_the_next_holder)                                                \
+	READY(lease_of_a_lane_is_prolonged_also_when_it_has_ended)                                     \
+	READY(settlement_under_a_lost_lease_writes_nothing)                                            \
+	READY(settlement_is_all_or_nothing)                                                            \
+	READY(settlement_that_is_sent_again_counts_once)                                               \
+	READY(what_has_evidence_is_left_out_where_it_is_doubtful)                                      \
+	READY(held_events_are_listed_by_aggregate_and_version)                                         \
+	READY(hold_is_replaced_and_left)                                                               \
+	READY(evidence_of_an_event_is_listed_oldest_first_and_never_edited)                            \
+	READY(exception_of_a_settlement_is_opened_once)                                                \
+	READY(decided_hold_is_not_overwritten_by_a_settlement)                                         \
+	READY(released_hold_is_written_by_who_read_it_so)                                              \
+	READY(hold_is_decided_once_and_only_as_it_was_looked_at)                                       \
+	READY(skipped_event_is_passed_for_good)                                                        \
+	READY(withdrawn_event_is_cancelled_wherever_it_did_not_arrive)                                 \
+	READY(withdrawn_event_that_came_early_stands_until_it_may_be_passed)                           \
+	READY(withdrawn_event_that_was_on_its_way_says_so)                                             \
+	READY(event_is_found_by_its_id_in_its_tenant)                                                  \
+	READY(event_is_pending_until_a_relay_claims_its_lane_and_published_by_evidence)                \
+	READY(event_that_is_held_says_why_and_what_it_waits_for)                                       \
+	READY(outbox_is_listed_newest_first_by_its_filters)                                            \
+	READY(backlog_is_told_for_each_destination_that_an_event_names)                                \
+	READY(what_arrived_is_held_or_skipped_is_told_apart)                                           \
+	READY(large_backlog_is_brought_forward_and_exact_at_the_cursor)                                \
+	READY(event_counted_by_many_at_once_is_counted_once)                                           \
+	READY(adopted_command_is_whole_in_the_callers_commit)                                          \
+	READY(adopted_command_that_is_unfinished_can_not_be_committed)                                 \
+	READY(connection_without_a_transaction_is_not_adopted)                                         \
+	EMPTY(doctor_refuses_a_store_without_schema_only)
+
+#define SUITE_DECLARE(name) void name(void **state);
+SUITE_TESTS(SUITE_DECLARE, SUITE_DECLARE)
+#undef SUITE_DECLARE
+
+#endif
