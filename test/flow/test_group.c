@@ -534,6 +534,57 @@ static void an_event_that_violates_its_contract_is_its_commands_own_failure(void
 	ibid_close(stage.ibid);
 }
 
+static void write_event(const char *type, const char *aggregate, const char *topic)
+{
+	char file[32], text[400];
+	snprintf(file, sizeof file, "%s.yaml", type);
+	snprintf(text, sizeof text,
+	         "event: %s\nversion: 1\nowner: tests\ntopic: %s\naggregate: %s\n"
+	         "partition_key: aggregate_id\nrequired: []\nmax_bytes: 1000\n"
+	         "order: aggregate-version\ndeliver_to: []\n"
+	         "on_parked: { owner: tests, severity: low, sla: 1h, skip_needs_approval: no }\n",
+	         type, topic, aggregate);
+	bed_write(&bed, file, text);
+}
+
+/* By which a relay knows that an event came before its predecessor. */
+static void sent_events_of_a_group_name_the_transaction_of_their_predecessor(void **state) /* I5 */
+{
+	static const char *const kept[] = {"tell.yaml", NULL};
+	(void)state;
+	struct stage stage = {0};
+	struct caller callers[MANY];
+	int64_t events = 0;
+	bed_keep_contracts(&bed, kept);
+	write_event("Told", "stream", "tests.told");
+	write_event("Added", "entry", "tests.added");
+	bed_init(&bed);
+	stage_open(&stage);
+	for (int round = 0; round < 2; round++) {
+		for (size_t i = 0; i < MANY; i++) {
+			char key[32];
+			snprintf(key, sizeof key, "k-%d-%zu", round, i);
+			callers[i] = tells(&stage, key, (int)i % 3 + 1);
+			events += (int)i % 3 + 1;
+		}
+		play(&stage, callers, MANY);
+		for (size_t i = 0; i < MANY; i++)
+			expect(&callers[i], "executed 201", "");
+	}
+	assert_int_equal(stage.groups, 2);
+	assert_stream(events);
+	assert_int_equal(
+	    bed_number(&bed, "select count(*) from ibid.event e join ibid.event before on "
+	                     "before.aggregateid = e.aggregateid and before.version = e.version - 1 "
+	                     "where e.topic = 'tests.told' and before.topic = 'tests.told' and "
+	                     "e.follows = before.xid"),
+	    events - 1);
+	assert_int_equal(bed_number(&bed, "select count(*) from ibid.event where topic = 'tests.told' "
+	                                  "and follows is null and version = 1"),
+	                 1);
+	ibid_close(stage.ibid);
+}
+
 /* What is hidden in a trigger can't be told: its command runs alone, and its neighbours do not. */
 static void an_emit_that_a_trigger_hides_is_its_commands_own(void **state)
 {
@@ -1032,7 +1083,8 @@ int main(int argc, char **argv)
 	};
 	const struct CMUnitTest on_postgres[] = {
 	    TEST(constraints_of_others_do_not_keep_a_group_apart),
-	    TEST(an_emit_that_a_trigger_hides_is_its_commands_own)};
+	    TEST(an_emit_that_a_trigger_hides_is_its_commands_own),
+	    TEST(sent_events_of_a_group_name_the_transaction_of_their_predecessor)};
 	bed_choose(argc, argv);
 	int failed = cmocka_run_group_tests_name("group", tests, NULL, NULL);
 	if (bed_kind == BED_POSTGRES)

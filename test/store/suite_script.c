@@ -540,6 +540,59 @@ void members_of_a_group_hear_each_for_itself(void **state) /* B12 I1 */
 	bed->ops->rollback(&again.tx);
 }
 
+/* Of three new ones, one that has a row and one that is in use: who is what, whatever came before.
+ */
+static void share_with_duplicates(struct bed *bed, const char *used, const char *held, unsigned n)
+{
+	enum { NEW = 3, USED = NEW, HELD, COUNT };
+	struct sharing sharing[COUNT];
+	struct group_member *members[COUNT];
+	int64_t payments = backend->number("select count(*) from payment");
+	size_t count = 0;
+	for (unsigned i = 0; i < NEW; i++) {
+		const char *key = arena_printf(&bed->arena, "new-%u-%u", n, i);
+		share(bed, &sharing[count], SUITE_PAY, key, 100 * n + i + 1);
+		members[count] = &sharing[count].member;
+		count++;
+	}
+	for (unsigned i = USED; i <= HELD; i++) {
+		const char *key = i == USED ? used : held;
+		if (!key)
+			continue;
+		share(bed, &sharing[count], SUITE_PAY, key, 100 * n + i + 1);
+		members[count] = &sharing[count].member;
+		count++;
+	}
+	check(bed, bed->ops->run_group(bed->store, members, count, &bed->err));
+	for (size_t i = 0; i < count; i++) {
+		enum claim_kind wanted = i < NEW                                ? CLAIM_FREE
+		                         : members[i]->row.identity.key == used ? CLAIM_FOUND
+		                                                                : CLAIM_BUSY;
+		assert_int_equal(members[i]->claim.kind, wanted);
+		assert_int_equal(members[i]->done, i < NEW);
+	}
+	assert_int_equal(backend->number("select count(*) from payment"), payments + NEW);
+}
+
+void duplicates_in_a_group_are_told_whatever_came_before(void **state) /* B12 I2 */
+{
+	struct bed *bed = bed_of(state);
+	struct tx *tx = NULL;
+	/* Where there is one writer, who holds an identity keeps all others out. */
+	const char *held = bed->ops->one_writer ? NULL : "held";
+	complete(bed, "used", 90);
+	if (held)
+		tx = claim_free(bed, held, 91);
+	static const struct {
+		bool used, held;
+	} rounds[] = {{0, 0}, {1, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 1},
+	              {0, 1}, {0, 0}, {1, 1}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {1, 0}};
+	for (unsigned i = 0; i < sizeof rounds / sizeof *rounds; i++)
+		share_with_duplicates(bed, rounds[i].used ? "used" : NULL, rounds[i].held ? held : NULL, i);
+	if (tx)
+		bed->ops->rollback(&tx);
+}
+
 void group_without_a_success_commits_nothing(void **state)
 {
 	struct bed *bed = bed_of(state);

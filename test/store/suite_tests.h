@@ -72,6 +72,7 @@
 	READY(row_is_held_beside_other_commands)                                                       \
 	READY(script_with_transaction_control_or_unknown_parameter_is_refused)                         \
 	READY(members_of_a_group_hear_each_for_itself)                                                 \
+	READY(duplicates_in_a_group_are_told_whatever_came_before)                                     \
 	READY(group_without_a_success_commits_nothing)                                                 \
 	READY(expired_row_gives_way_to_a_new_command_where_it_may)                                     \
 	READY(duplicates_are_added_up_and_listed)                                                      \

@@ -4,7 +4,7 @@
  * A month is read page by page in one snapshot, which holds no lock. It is dropped by a function
  * that locks it first and then compares its seal: see 002_archive.sql. */
 #include "store/archive.h"
-#include "store/postgres/postgres.h"
+#include "store/postgres/array.h"
 
 #include <stdio.h>
 #include <string.h>

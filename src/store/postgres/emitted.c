@@ -6,11 +6,11 @@
  * only gives its arguments back. That is done where it is sure to mean the same: every emit of the
  * script has this form, and nothing else in the script needs ibid but reject. An emit that a
  * function or a trigger hides fails in such a turn, and the member runs alone. */
-#include "base/str.h"
 #include "store/event_rule.h"
-#include "store/postgres/postgres.h"
+#include "store/postgres/array.h"
 #include "store/script.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -175,7 +175,8 @@ bool pg_emitted_read(struct arena *arena, const struct work_context *context,
 		struct pg_emitted_event *event = arena_alloc(arena, sizeof *event);
 		if (!at || *at++ != '{' || !event)
 			return false;
-		*event = (struct pg_emitted_event){.context = context, .ordinal = ++ret->last};
+		*event = (struct pg_emitted_event){
+		    .context = context, .nth = ret->count, .ordinal = ++ret->last};
 		event->aggregate_type = next_element(arena, &at);
 		event->aggregate_id = next_element(arena, &at);
 		event->type = next_element(arena, &at);
@@ -194,50 +195,103 @@ bool pg_emitted_read(struct arena *arena, const struct work_context *context,
 
 /* ---- Writing it ----------------------------------------------------------------------------- */
 
-/* In the order of group_events' parameters. */
-enum { EMITTED_COLUMNS = 14 };
-
-static void list_event(struct arena *arena, const struct pg_emitted_event *event,
-                       const char *ret[EMITTED_COLUMNS])
+/* Events of one aggregate beside each other, in their order; aggregates in one order, in which
+ * everybody moves their heads. */
+static int by_aggregate(const void *a, const void *b)
 {
-	const struct work_context *context = event->context;
-	const char *values[EMITTED_COLUMNS] = {
-	    context->tenant,
-	    pg_uuid(arena, &context->command_id),
-	    pg_int(arena, event->ordinal),
-	    event->aggregate_type,
-	    event->aggregate_id,
-	    event->type,
-	    event->payload,
-	    context->correlation_id,
-	    context->causation_id,
-	    pg_time(arena, context->now_us),
-	    pg_trace(arena, context->traceparent, context->tracestate),
-	    event->topic,
-	    event->partition_key,
-	    event->headers,
-	};
-	memcpy(ret, values, sizeof values);
+	const struct pg_emitted_event *one = *(struct pg_emitted_event *const *)a;
+	const struct pg_emitted_event *two = *(struct pg_emitted_event *const *)b;
+	int order = strcmp(one->context->tenant, two->context->tenant);
+	if (!order)
+		order = strcmp(one->aggregate_type, two->aggregate_type);
+	if (!order)
+		order = strcmp(one->aggregate_id, two->aggregate_id);
+	return order ? order : (one->nth > two->nth) - (one->nth < two->nth);
 }
 
-const char **pg_emitted_values(struct arena *arena, const struct pg_emitted *emitted)
+static bool is_of_one(const struct pg_emitted_event *one, const struct pg_emitted_event *two)
 {
-	struct str arrays[EMITTED_COLUMNS];
-	const char **texts = arena_array(arena, EMITTED_COLUMNS, sizeof *texts);
-	for (size_t i = 0; i < EMITTED_COLUMNS; i++)
-		arrays[i] = STR_INIT(64 << 20);
-	for (const struct pg_emitted_event *event = emitted->first; event; event = event->next) {
-		const char *values[EMITTED_COLUMNS];
-		list_event(arena, event, values);
-		for (size_t i = 0; i < EMITTED_COLUMNS; i++)
-			pg_array_add(&arrays[i], values[i]);
+	return strcmp(one->context->tenant, two->context->tenant) == 0 &&
+	       strcmp(one->aggregate_type, two->aggregate_type) == 0 &&
+	       strcmp(one->aggregate_id, two->aggregate_id) == 0;
+}
+
+/* An aggregate, and how its head is moved. */
+struct head {
+	const struct pg_emitted_event *first;
+	int events;
+	bool sent; /* one of them, at least */
+};
+
+/* The aggregates of sorted events, and the place of each event in its own; how many. */
+static size_t find_heads(struct pg_emitted_event **events, size_t count, struct head *ret)
+{
+	size_t heads = 0;
+	for (size_t from = 0, to; from < count; from = to) {
+		struct head *head = &ret[heads++];
+		*head = (struct head){.first = events[from]};
+		for (to = from; to < count && is_of_one(events[from], events[to]); to++) {
+			events[to]->later = head->sent && events[to]->topic;
+			head->sent |= events[to]->topic != NULL;
+		}
+		head->events = (int)(to - from);
+		for (size_t i = from; i < to; i++)
+			events[i]->behind = (int)(to - 1 - i);
 	}
-	for (size_t i = 0; i < EMITTED_COLUMNS; i++) {
-		str_addc(&arrays[i], '}');
-		arena->failed |= arrays[i].failed;
-		if (texts)
-			texts[i] = arena_strndup(arena, str_text(&arrays[i]), arrays[i].size);
-		str_release(&arrays[i]);
-	}
-	return arena->failed ? NULL : texts;
+	return heads;
+}
+
+#define LIST(arrays, kind, from, count, add)                                                       \
+	do {                                                                                           \
+		pg_arrays_begin(arrays, kind, count);                                                      \
+		for (size_t i = 0; i < (count); i++)                                                       \
+			add(arrays, from);                                                                     \
+	} while (0)
+
+/* In the order of group_events' parameters. */
+static void list_heads(struct pg_arrays *arrays, const struct head *heads, size_t count)
+{
+	LIST(arrays, PG_TEXT, heads[i].first->context->tenant, count, pg_arrays_text);
+	LIST(arrays, PG_TEXT, heads[i].first->aggregate_type, count, pg_arrays_text);
+	LIST(arrays, PG_TEXT, heads[i].first->aggregate_id, count, pg_arrays_text);
+	LIST(arrays, PG_INT4, heads[i].events, count, pg_arrays_int4);
+	LIST(arrays, PG_BOOL, heads[i].sent, count, pg_arrays_bool);
+}
+
+static void list_events(struct pg_arrays *arrays, struct pg_emitted_event *const *events,
+                        size_t count)
+{
+	LIST(arrays, PG_TEXT, events[i]->context->tenant, count, pg_arrays_text);
+	LIST(arrays, PG_UUID, &events[i]->context->command_id, count, pg_arrays_uuid);
+	LIST(arrays, PG_INT4, events[i]->ordinal, count, pg_arrays_int4);
+	LIST(arrays, PG_TEXT, events[i]->aggregate_type, count, pg_arrays_text);
+	LIST(arrays, PG_TEXT, events[i]->aggregate_id, count, pg_arrays_text);
+	LIST(arrays, PG_TEXT, events[i]->type, count, pg_arrays_text);
+	LIST(arrays, PG_TEXT, events[i]->payload, count, pg_arrays_text);
+	LIST(arrays, PG_INT4, events[i]->behind, count, pg_arrays_int4);
+	LIST(arrays, PG_BOOL, events[i]->later, count, pg_arrays_bool);
+	LIST(arrays, PG_TEXT, events[i]->context->correlation_id, count, pg_arrays_text);
+	LIST(arrays, PG_TEXT, events[i]->context->causation_id, count, pg_arrays_text);
+	LIST(arrays, PG_TIME, events[i]->context->now_us, count, pg_arrays_time);
+	LIST(arrays, PG_TEXT, events[i]->context->traceparent, count, pg_arrays_text);
+	LIST(arrays, PG_TEXT, events[i]->context->tracestate, count, pg_arrays_text);
+	LIST(arrays, PG_TEXT, events[i]->topic, count, pg_arrays_text);
+	LIST(arrays, PG_TEXT, events[i]->partition_key, count, pg_arrays_text);
+	LIST(arrays, PG_TEXT, events[i]->headers, count, pg_arrays_text);
+}
+
+bool pg_emitted_list(struct arena *arena, const struct pg_emitted *emitted, struct pg_call *call)
+{
+	struct pg_emitted_event **events = arena_array(arena, emitted->count, sizeof *events);
+	struct head *heads = arena_array(arena, emitted->count, sizeof *heads);
+	struct pg_arrays arrays = PG_ARRAYS_INIT;
+	size_t count = 0;
+	if (!events || !heads)
+		return false;
+	for (struct pg_emitted_event *event = emitted->first; event; event = event->next)
+		events[count++] = event;
+	qsort(events, count, sizeof(struct pg_emitted_event *), by_aggregate);
+	list_heads(&arrays, heads, find_heads(events, count, heads));
+	list_events(&arrays, events, count);
+	return pg_arrays_end(&arrays, arena, call);
 }

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group.c -- several commands in one transaction, in three trips: claim all, run all, write all.
  *
+ * While no duplicates come, the first two are one: the server itself keeps the scripts from running
+ * when an identity has a row or is in use, and the group starts over. That costs more than a trip,
+ * so after a duplicate the next groups look first.
+ *
  * There are no savepoints: most members succeed, and one that does not is left out when the others
  * run again. So nobody's success rests on what was undone, and a savepoint's costs are spared: a
  * subtransaction and its id for each member. What a member left for the end of the transaction is
  * checked before the next one's turn, where the database has a constraint that can be put off; or
  * a neighbour could heal what must fail. A script that sets something for the transaction runs
  * alone. */
-#include "base/str.h"
-#include "store/postgres/postgres.h"
+#include "store/postgres/array.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum {
-	RUNS_MAX = 8,      /* then who is left runs alone */
-	ROW_WAIT_MS = 100, /* less than it takes the server to find a deadlock */
+	RUNS_MAX = 8, /* then who is left runs alone */
+	LOOKS = 4,    /* groups that look first after a duplicate came */
 };
 
 /* The members that are still to be run, and where. */
@@ -42,62 +45,68 @@ static void leave_out(struct group *group, size_t at)
 
 /* ---- Claiming ------------------------------------------------------------------------------- */
 
-/* What one member has in an array that all share; NULL is SQL NULL. */
-typedef const char *column_fn(struct arena *, const struct group_member *);
+/* What one member has in an array that all share. */
+struct column {
+	enum pg_element element;
+	void (*add)(struct pg_arrays *arrays, const struct group_member *member);
+};
 
-#define COLUMN(name, expression)                                                                   \
-	static const char *name(struct arena *arena, const struct group_member *member)                \
+#define COLUMN(name, kind, expression)                                                             \
+	static void add_##name(struct pg_arrays *arrays, const struct group_member *member)            \
 	{                                                                                              \
-		(void)arena;                                                                               \
-		return (expression);                                                                       \
-	}
-COLUMN(lock_of, pg_int(arena, pg_lock_key(&member->row.identity)))
-COLUMN(tenant_of, member->row.identity.tenant)
-COLUMN(operation_of, member->row.identity.operation)
-COLUMN(scope_of, member->row.identity.scope)
-COLUMN(key_of, member->row.identity.key)
-COLUMN(id_of, pg_uuid(arena, &member->row.id))
-COLUMN(scheme_of, pg_int(arena, member->row.scheme))
-COLUMN(version_of, pg_int(arena, member->row.contract_version))
-COLUMN(fingerprint_of, pg_hash(arena, &member->row.fingerprint))
-COLUMN(status_of, pg_int(arena, member->row.status))
-COLUMN(kept_type_of, member->row.resource_type)
-COLUMN(kept_id_of, member->row.resource_id)
-COLUMN(client_of, member->row.client)
-COLUMN(actor_of, member->row.actor)
-COLUMN(at_of, pg_time(arena, member->row.finished_us))
-COLUMN(expires_of, pg_time_or_null(arena, member->row.expires_us))
-COLUMN(fact_of, member->audit.fact)
-COLUMN(resource_type_of, member->audit.resource_type)
-COLUMN(resource_id_of, member->audit.resource_id)
-COLUMN(correlation_of, member->audit.correlation_id)
-COLUMN(causation_of, member->audit.causation_id)
-COLUMN(trace_of, pg_trace(arena, member->audit.traceparent, member->audit.tracestate))
+		expression;                                                                                \
+	}                                                                                              \
+	static const struct column name##_of = {kind, add_##name};
+#define TEXT_COLUMN(name, member) COLUMN(name, PG_TEXT, pg_arrays_text(arrays, member))
+#define INT_COLUMN(name, member)  COLUMN(name, PG_INT4, pg_arrays_int4(arrays, member))
+COLUMN(lock, PG_INT8, pg_arrays_int8(arrays, pg_lock_key(&member->row.identity)))
+TEXT_COLUMN(tenant, member->row.identity.tenant)
+TEXT_COLUMN(operation, member->row.identity.operation)
+TEXT_COLUMN(scope, member->row.identity.scope)
+TEXT_COLUMN(key, member->row.identity.key)
+COLUMN(id, PG_UUID, pg_arrays_uuid(arrays, &member->row.id))
+INT_COLUMN(scheme, member->row.scheme)
+INT_COLUMN(version, member->row.contract_version)
+COLUMN(fingerprint, PG_BYTES,
+       pg_arrays_bytes(arrays, member->row.fingerprint.bytes, sizeof member->row.fingerprint.bytes))
+INT_COLUMN(status, member->row.status)
+TEXT_COLUMN(kept_type, member->row.resource_type)
+TEXT_COLUMN(kept_id, member->row.resource_id)
+TEXT_COLUMN(client, member->row.client)
+TEXT_COLUMN(actor, member->row.actor)
+COLUMN(at, PG_TIME, pg_arrays_time(arrays, member->row.finished_us))
+COLUMN(expires, PG_TIME, pg_arrays_time_or_null(arrays, member->row.expires_us))
+TEXT_COLUMN(fact, member->audit.fact)
+TEXT_COLUMN(resource_type, member->audit.resource_type)
+TEXT_COLUMN(resource_id, member->audit.resource_id)
+TEXT_COLUMN(correlation, member->audit.correlation_id)
+TEXT_COLUMN(causation, member->audit.causation_id)
+TEXT_COLUMN(traceparent, member->audit.traceparent)
+TEXT_COLUMN(tracestate, member->audit.tracestate)
 #undef COLUMN
 
-void pg_array_add(struct str *text, const char *value)
+/* Columns of all members, as the parameters of a call. False without memory. */
+static bool list_members(struct group *group, const struct column *const *columns, size_t count,
+                         struct pg_call *call)
 {
-	str_adds(text, text->size ? "," : "{");
-	str_adds(text, value ? "\"" : "null");
-	for (const char *at = value; at && *at; at++) {
-		if (*at == '"' || *at == '\\')
-			str_addc(text, '\\');
-		str_addc(text, *at);
+	struct pg_arrays arrays = PG_ARRAYS_INIT;
+	for (size_t i = 0; i < count; i++) {
+		pg_arrays_begin(&arrays, columns[i]->element, group->count);
+		for (size_t k = 0; k < group->count; k++)
+			columns[i]->add(&arrays, group->members[k]);
 	}
-	str_adds(text, value ? "\"" : "");
+	return pg_arrays_end(&arrays, &group->arena, call);
 }
+#define LIST_MEMBERS(group, columns, call)                                                         \
+	list_members(group, columns, sizeof(columns) / sizeof *(columns), call)
 
-/* One value of each member, as the text of an array. */
-static const char *array_of(struct group *group, column_fn *column)
+static void note_duplicates(struct pg_store *store, bool came)
 {
-	struct str text = STR_INIT(64 << 20);
-	for (size_t i = 0; i < group->count; i++)
-		pg_array_add(&text, column(&group->arena, group->members[i]));
-	str_addc(&text, '}');
-	const char *array = text.failed ? NULL : arena_strndup(&group->arena, text.data, text.size);
-	group->arena.failed |= text.failed;
-	str_release(&text);
-	return array;
+	int looks = store->looks;
+	if (came)
+		store->looks = LOOKS;
+	else if (looks) /* two groups may count as one: then it takes one more */
+		store->looks = looks - 1;
 }
 
 /* Those that can't be run here: told, where a look is enough, or left to run alone. */
@@ -115,28 +124,29 @@ static void sort_out(struct group *group, const struct pg_call *lock, const stru
 			member->claim = claim;
 		found[at] = true;
 	}
-	for (size_t i = group->count; i-- > 0;) {
+	size_t count = group->count;
+	for (size_t i = count; i-- > 0;) {
 		if (!found[i] && !gained[i])
 			group->members[i]->claim.kind = CLAIM_BUSY;
 		if (found[i] || !gained[i])
 			leave_out(group, i);
 	}
+	note_duplicates(group->store, group->count < count);
 }
+
+static const struct column *const lock_columns[] = {&lock_of};
+static const struct column *const identity_columns[] = {&tenant_of, &operation_of, &scope_of,
+                                                        &key_of};
 
 static enum ibid_code claim_all(struct group *group, struct ibid_err *err)
 {
-	const char *lock[] = {array_of(group, lock_of), pg_int(&group->arena, ROW_WAIT_MS)};
-	const char *find[] = {array_of(group, tenant_of), array_of(group, operation_of),
-	                      array_of(group, scope_of), array_of(group, key_of)};
 	struct pg_call calls[] = {
-	    PG_CALL(BEGIN),
-	    PG_CALL(GROUP_PLAN),
-	    PG_CALL(GROUP_LOCK, .values = lock),
-	    PG_CALL(GROUP_FIND, .values = find),
-	    PG_CALL(GROUP_PLAN_END),
+	    PG_CALL(BEGIN),      PG_CALL(GROUP_PLAN),     PG_CALL(GROUP_LOCK),
+	    PG_CALL(GROUP_FIND), PG_CALL(GROUP_PLAN_END),
 	};
 	enum { COUNT = sizeof calls / sizeof *calls, LOCK = 2, FIND };
-	if (group->arena.failed)
+	if (!LIST_MEMBERS(group, lock_columns, &calls[LOCK]) ||
+	    !LIST_MEMBERS(group, identity_columns, &calls[FIND]))
 		return err_set(err, IBID_NOMEM, "out of memory");
 	enum ibid_code code = pg_pool_trip(group->store, calls, COUNT, &group->conn, err);
 	if (!code)
@@ -147,8 +157,8 @@ static enum ibid_code claim_all(struct group *group, struct ibid_err *err)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-/* All calls of the run; a member's begin at `first[i]`, with its turn where that changes, and its
- * script's at `script[i]`. */
+/* All calls of the run, behind those of the claim where it was not made before; a member's begin at
+ * `first[i]`, with its turn where that changes, and its script's at `script[i]`. */
 struct run {
 	struct pg_call *calls;
 	size_t count;
@@ -180,16 +190,33 @@ static const char **turn_values(struct group *group, const struct group_member *
 	return values;
 }
 
-static bool make_run(struct group *group, struct run *ret)
+enum { CLAIM_CALLS = 3 };
+
+/* Calls that claim all, or fail. */
+static bool add_claim(struct group *group, struct run *run)
+{
+	struct pg_call take = PG_CALL(GROUP_TAKE), free = PG_CALL(GROUP_FREE);
+	if (!LIST_MEMBERS(group, lock_columns, &take) || !LIST_MEMBERS(group, identity_columns, &free))
+		return false;
+	run->calls[run->count++] = PG_CALL(BEGIN);
+	run->calls[run->count++] = take;
+	run->calls[run->count++] = free;
+	return true;
+}
+
+/* With `claims`: nothing was claimed yet. */
+static bool make_run(struct group *group, bool claims, struct run *ret)
 {
 	struct arena *arena = &group->arena;
-	size_t count = 1;
+	size_t count = CLAIM_CALLS + 1;
 	for (size_t i = 0; i < group->count; i++)
 		count += 2 + group->members[i]->script->parts.count;
 	*ret = (struct run){.settles = group->store->settles};
 	group->turn = no_turn;
 	ret->calls = arena_array(arena, count, sizeof *ret->calls);
-	for (size_t i = 0; ret->calls && i < group->count; i++) {
+	if (!ret->calls || (claims && !add_claim(group, ret)))
+		return false;
+	for (size_t i = 0; i < group->count; i++) {
 		const struct group_member *member = group->members[i];
 		const struct script *script = member->script;
 		ret->first[i] = ret->count;
@@ -204,10 +231,8 @@ static bool make_run(struct group *group, struct run *ret)
 		if (ret->settles)
 			ret->calls[ret->count++] = PG_CALL(GROUP_SETTLE);
 	}
-	if (ret->calls) {
-		ret->first[group->count] = ret->count;
-		ret->calls[ret->count++] = PG_CALL(GROUP_DEFERRABLE);
-	}
+	ret->first[group->count] = ret->count;
+	ret->calls[ret->count++] = PG_CALL(GROUP_DEFERRABLE);
 	return !arena->failed;
 }
 
@@ -220,12 +245,28 @@ static size_t member_at(const struct group *group, const struct run *run, size_t
 	return at;
 }
 
+/* Nothing was run: there are duplicates, or the connection had died in the pool. The next run looks
+ * first, on a good connection. */
+static enum ibid_code claim_failed(struct group *group, const PGresult *result,
+                                   struct ibid_err *err)
+{
+	bool fatal = pg_error_is_fatal(group->conn, result);
+	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+	bool again = fatal ? group->conn->rested : state && strncmp(state, "IB00", 4) == 0;
+	enum ibid_code code = pg_error(group->conn, result, err);
+	group->conn->broken |= fatal;
+	note_duplicates(group->store, true);
+	return again ? IBID_OK : code;
+}
+
 /* IBID_OK: one is left out, and the others may run again. */
 static enum ibid_code run_failed(struct group *group, const struct run *run,
                                  const struct pg_trip *trip, struct ibid_err *err)
 {
 	const PGresult *result = pg_trip_error(group->conn, run->calls, run->count, trip);
 	struct outcome ignored;
+	if (trip->done < run->first[0])
+		return claim_failed(group, result, err);
 	enum ibid_code code = pg_error_outcome(group->conn, result, &group->arena, &ignored, err);
 	size_t at = member_at(group, run, trip->done);
 	if (pg_error_is_fatal(group->conn, result)) {
@@ -276,14 +317,19 @@ static bool read_answers(struct group *group, const struct run *run)
 }
 
 /* `*ret_whole`: all that are in the group have succeeded, and the transaction is open. */
-static enum ibid_code run_all(struct group *group, bool *ret_whole, struct ibid_err *err)
+static enum ibid_code run_all(struct group *group, bool claims, bool *ret_whole,
+                              struct ibid_err *err)
 {
 	struct run run;
 	struct pg_trip trip;
 	enum ibid_code code = IBID_OK;
 	*ret_whole = false;
-	if (!make_run(group, &run))
+	if (!make_run(group, claims, &run))
 		return err_set(err, IBID_NOMEM, "out of memory");
+	if (claims)
+		code = pg_pool_take(group->store, false, &group->conn, err);
+	if (code)
+		return code;
 	if (!pg_trip(group->conn, run.calls, run.count, &trip)) {
 		code = run_failed(group, &run, &trip, err);
 	} else if (pg_cell_bool(run.calls[run.count - 1].result, 0, 0) && !run.settles) {
@@ -297,35 +343,32 @@ static enum ibid_code run_all(struct group *group, bool *ret_whole, struct ibid_
 
 /* ---- Writing -------------------------------------------------------------------------------- */
 
-/* In the order of group_write's parameters. */
-static column_fn *const written[] = {
-    tenant_of,  operation_of,     scope_of,       key_of,         id_of,
-    scheme_of,  version_of,       fingerprint_of, status_of,      kept_type_of,
-    kept_id_of, client_of,        actor_of,       at_of,          expires_of,
-    fact_of,    resource_type_of, resource_id_of, correlation_of, causation_of,
-    trace_of,
-};
-
 static enum ibid_code queue_events(struct group *group, struct pg_tx *tx, struct ibid_err *err)
 {
-	const char **values = pg_emitted_values(&group->arena, &group->emitted);
-	return values ? pg_tx_queue(tx, PG_CALL(GROUP_EVENTS, .values = values), err)
-	              : err_set(err, IBID_NOMEM, "out of memory");
+	struct pg_call call = PG_CALL(GROUP_EVENTS);
+	return pg_emitted_list(&group->arena, &group->emitted, &call)
+	           ? pg_tx_queue(tx, call, err)
+	           : err_set(err, IBID_NOMEM, "out of memory");
 }
 
 static enum ibid_code queue_rows(struct group *group, struct pg_tx *tx, struct ibid_err *err)
 {
-	enum { COUNT = sizeof written / sizeof *written };
-	const char **values = arena_array(&group->arena, COUNT, sizeof *values);
-	for (size_t i = 0; values && i < COUNT; i++)
-		values[i] = array_of(group, written[i]);
-	if (group->arena.failed)
+	/* In the order of group_write's parameters. */
+	static const struct column *const columns[] = {
+	    &tenant_of,      &operation_of,     &scope_of,       &key_of,         &id_of,
+	    &scheme_of,      &version_of,       &fingerprint_of, &status_of,      &kept_type_of,
+	    &kept_id_of,     &client_of,        &actor_of,       &at_of,          &expires_of,
+	    &fact_of,        &resource_type_of, &resource_id_of, &correlation_of, &causation_of,
+	    &traceparent_of, &tracestate_of,
+	};
+	struct pg_call write = PG_CALL(GROUP_WRITE);
+	if (!LIST_MEMBERS(group, columns, &write))
 		return err_set(err, IBID_NOMEM, "out of memory");
 	enum ibid_code code = pg_tx_queue(tx, PG_CALL(GROUP_PLAN), err);
 	if (!code && group->emitted.count)
 		code = queue_events(group, tx, err);
 	if (!code)
-		code = pg_tx_queue(tx, PG_CALL(GROUP_WRITE, .values = values), err);
+		code = pg_tx_queue(tx, write, err);
 	for (size_t i = 0; !code && i < group->count; i++)
 		if (group->members[i]->row.body)
 			code = pg_put_body(tx, &group->members[i]->row, err);
@@ -355,11 +398,11 @@ static enum ibid_code write_all(struct group *group, struct ibid_err *err)
 /* One transaction. `*ret_over`: committed, or nobody is left. */
 static enum ibid_code run_once(struct group *group, bool *ret_over, struct ibid_err *err)
 {
-	bool whole = false;
-	enum ibid_code code = claim_all(group, err);
+	bool whole = false, at_once = !group->store->looks;
+	enum ibid_code code = at_once ? IBID_OK : claim_all(group, err);
 	*ret_over = !code && group->count == 0;
 	if (!code && group->count)
-		code = run_all(group, &whole, err);
+		code = run_all(group, at_once, &whole, err);
 	if (!code && whole) {
 		code = write_all(group, err);
 		*ret_over = !code;

@@ -5,7 +5,7 @@
  * its end commits: the fence goes first, and where it fails nothing after it runs (I6). */
 #include "store/outbox.h"
 #include "base/str.h"
-#include "store/postgres/postgres.h"
+#include "store/postgres/array.h"
 
 #include <assert.h>
 #include <string.h>

@@ -46,12 +46,14 @@
 	X(EXPRESS_CLAIM, express_claim, 12)                                                            \
 	X(GROUP_PLAN, group_plan, 0)                                                                   \
 	X(GROUP_PLAN_END, group_plan_end, 0)                                                           \
-	X(GROUP_LOCK, group_lock, 2)                                                                   \
-	X(GROUP_EVENTS, group_events, 14)                                                              \
+	X(GROUP_LOCK, group_lock, 1)                                                                   \
+	X(GROUP_EVENTS, group_events, 22)                                                              \
 	X(GROUP_FIND, group_find, 4)                                                                   \
+	X(GROUP_FREE, group_free, 4)                                                                   \
 	X(GROUP_TURN, group_turn, 9)                                                                   \
 	X(GROUP_SETTLE, group_settle, 0)                                                               \
-	X(GROUP_WRITE, group_write, 21)                                                                \
+	X(GROUP_TAKE, group_take, 1)                                                                   \
+	X(GROUP_WRITE, group_write, 22)                                                                \
 	X(GROUP_DEFERRABLE, group_deferrable, 0)                                                       \
 	X(RESOLVE_WAIT, resolve_wait, 1)                                                               \
 	X(RESOLVE_LOCK, resolve_lock, 1)                                                               \
@@ -213,6 +215,7 @@ void pg_disconnect(struct pg_conn *conn); /* takes NULL */
 struct pg_call {
 	const struct pg_statement *statement;
 	const char *const *values; /* text; NULL is SQL NULL */
+	const int *lengths;        /* of values in binary; NULL: they are text */
 	PGresult *result;
 };
 #define PG_CALL(symbol, ...)                                                                       \
@@ -255,6 +258,7 @@ struct pg_store {
 	bool unnamed;
 	unsigned busy_ms;
 	_Atomic bool settles; /* there are constraints that a group must not put off: see group.c */
+	_Atomic int looks;    /* so many groups look for duplicates before they run: see group.c */
 	struct pg_pool pool;
 	_Atomic int64_t place; /* see adopt_place.sql; 0: not asked for yet */
 };
@@ -382,9 +386,12 @@ bool pg_emitted_fits(const char *sql);
 
 struct pg_emitted_event {
 	const struct work_context *context;
+	size_t nth; /* of all members */
 	int ordinal;
 	const char *aggregate_type, *aggregate_id, *type, *payload;
 	const char *topic, *partition_key, *headers; /* as in event_row */
+	int behind; /* so many of its aggregate come after it, of all members */
+	bool later; /* one of its aggregate that is sent, as it is, comes before it */
 	struct pg_emitted_event *next;
 };
 
@@ -399,11 +406,9 @@ struct pg_emitted {
 bool pg_emitted_read(struct arena *arena, const struct work_context *context,
                      const PGresult *result, struct pg_emitted *ret);
 
-/* For group_events; NULL without memory. */
-const char **pg_emitted_values(struct arena *arena, const struct pg_emitted *emitted);
-
-/* Begin an array's text with a value, or add one; NULL is SQL NULL. */
-void pg_array_add(struct str *text, const char *value);
+/* Into the parameters of group_events. False without memory. */
+IBID_CHECK bool pg_emitted_list(struct arena *arena, const struct pg_emitted *emitted,
+                                struct pg_call *call);
 
 enum { EXPRESS_PARAMS = 18 };
 

@@ -9,6 +9,7 @@
  * the answer to Sync; whatever deviates from that leaves the connection broken (P1). */
 #include "store/postgres/postgres.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,16 +44,25 @@ static bool send_prepare(struct pg_conn *conn, const struct pg_statement *statem
 	return true;
 }
 
+static const int *formats_of(const struct pg_call *call)
+{
+	static const int binary[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+	                             1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+	assert(!call->lengths || call->statement->param_count <= (int)(sizeof binary / sizeof *binary));
+	return call->lengths ? binary : NULL;
+}
+
 static bool send_call(struct pg_conn *conn, const struct pg_call *call)
 {
 	const struct pg_statement *statement = call->statement;
+	const int *formats = formats_of(call);
 	if (conn->unnamed)
 		return PQsendQueryParams(conn->link, statement->sql, statement->param_count,
-		                         statement->types, call->values, NULL, NULL, 0);
+		                         statement->types, call->values, call->lengths, formats, 0);
 	if (!send_prepare(conn, statement))
 		return false;
 	return PQsendQueryPrepared(conn->link, pg_statement_name(statement), statement->param_count,
-	                           call->values, NULL, NULL, 0);
+	                           call->values, call->lengths, formats, 0);
 }
 
 /* The result of one message, up to the NULL behind it. NULL when the connection broke. */
