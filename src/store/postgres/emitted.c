@@ -262,6 +262,8 @@ static void list_events(struct pg_arrays *arrays, struct pg_emitted_event *const
                         size_t count)
 {
 	LIST(arrays, PG_TEXT, events[i]->context->tenant, count, pg_arrays_text);
+	LIST(arrays, PG_UUID, &events[i]->id, count, pg_arrays_uuid);
+	LIST(arrays, PG_TEXT, events[i]->key, count, pg_arrays_text);
 	LIST(arrays, PG_UUID, &events[i]->context->command_id, count, pg_arrays_uuid);
 	LIST(arrays, PG_INT4, events[i]->ordinal, count, pg_arrays_int4);
 	LIST(arrays, PG_TEXT, events[i]->aggregate_type, count, pg_arrays_text);
@@ -288,8 +290,12 @@ bool pg_emitted_list(struct arena *arena, const struct pg_emitted *emitted, stru
 	size_t count = 0;
 	if (!events || !heads)
 		return false;
-	for (struct pg_emitted_event *event = emitted->first; event; event = event->next)
+	for (struct pg_emitted_event *event = emitted->first; event; event = event->next) {
+		const struct uuid *command = &event->context->command_id;
+		event->id = uuid_nth(*command, (unsigned)event->ordinal);
+		event->key = arena_printf(arena, "%s:%d", pg_uuid(arena, command), event->ordinal);
 		events[count++] = event;
+	}
 	qsort(events, count, sizeof(struct pg_emitted_event *), by_aggregate);
 	list_heads(&arrays, heads, find_heads(events, count, heads));
 	list_events(&arrays, events, count);

@@ -47,7 +47,7 @@
 	X(GROUP_PLAN, group_plan, 0)                                                                   \
 	X(GROUP_PLAN_END, group_plan_end, 0)                                                           \
 	X(GROUP_LOCK, group_lock, 1)                                                                   \
-	X(GROUP_EVENTS, group_events, 22)                                                              \
+	X(GROUP_EVENTS, group_events, 24)                                                              \
 	X(GROUP_FIND, group_find, 4)                                                                   \
 	X(GROUP_FREE, group_free, 4)                                                                   \
 	X(GROUP_TURN, group_turn, 9)                                                                   \
@@ -390,6 +390,8 @@ struct pg_emitted_event {
 	int ordinal;
 	const char *aggregate_type, *aggregate_id, *type, *payload;
 	const char *topic, *partition_key, *headers; /* as in event_row */
+	struct uuid id;
+	const char *key;
 	int behind; /* so many of its aggregate come after it, of all members */
 	bool later; /* one of its aggregate that is sent, as it is, comes before it */
 	struct pg_emitted_event *next;
