@@ -15,7 +15,7 @@ import uuid
 
 import psycopg2
 
-from relay_bed import NOTE_SOME, Relays, wait_until
+from relay_bed import NOTE_SOME, Relays, freeze, wait_until
 from serve_bed import LIMIT_S, PG, Server
 
 WRITERS, RELAYS = 8, 4
@@ -159,7 +159,7 @@ class Hurt(Relays):
     def stop(self, relay):
         """False: it can't be stopped right now. Who is stopped inside a transaction of SQLite's keeps all others out: then
         nobody can take over."""
-        relay.send_signal(signal.SIGSTOP)
+        freeze(relay)
         if self.store == "postgres":
             return True
         with contextlib.closing(sqlite3.connect(self.path, timeout=1, isolation_level=None)) as db:

@@ -5,6 +5,7 @@ import contextlib
 import http.server
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import threading
@@ -67,6 +68,13 @@ def wait_until(done, what, limit=LIMIT_S, every=0.02):
             return said
         assert time.monotonic() < end, what() if callable(what) else what
         time.sleep(every)
+
+
+def freeze(process):
+    """Stop it. Where others are busy it goes on for a while after the signal, so this waits until it stands still."""
+    process.send_signal(signal.SIGSTOP)
+    _, status = os.waitpid(process.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status), status
 
 
 def first_order_fault(versions):

@@ -17,7 +17,7 @@ import uuid
 import psycopg2
 
 import serve_bed
-from relay_bed import Listener, Relays, wait_until
+from relay_bed import Listener, Relays, freeze, wait_until
 from serve_bed import BIN, LIMIT_S, Server
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -441,7 +441,7 @@ class Two(Decisions):
         server = Server(self)
         self.write(server, 3, topics=3)
         wait_until(lambda: self.arrived("other") == 3, "not all arrived")
-        relay.send_signal(signal.SIGSTOP)  # it knows that nothing is held
+        freeze(relay)  # it knows that nothing is held
         hook = Hook(self, "out", {"x4": 422})
         self.write(server, 15, topics=3)
         self.relay_to("out", *hook.settings, *self.nowhere("other"))
