@@ -52,7 +52,7 @@ static struct course watch(const struct bench *bench, const struct serve *serve,
 static void run(struct target *target)
 {
 	const struct bench *bench = target->bench;
-	struct serve *serve = serve_start(target);
+	struct serve *serve = serve_start(target, NULL);
 	progress("memory: %s, requests: %.0f", target->store, (double)bench->requests);
 	serve_first(serve, "/v1/commands/pay-serialized", "mix");
 	struct program wrk = wrk_start(&(struct load_plan){

@@ -12,7 +12,7 @@ enum { ANSWER_MAX = 1 << 18, SETTLE_PAUSE_US = 10000, SETTLE_LOOKS = 3000 };
 
 /* ---- Life ----------------------------------------------------------------------------------- */
 
-struct serve *serve_start(const struct target *target)
+struct serve *serve_start(const struct target *target, const char *setting)
 {
 	struct serve *serve = calloc(1, sizeof *serve);
 	char line[256] = "";
@@ -24,6 +24,7 @@ struct serve *serve_start(const struct target *target)
 	                       BENCH_CONTRACTS,
 	                       "http.listen=127.0.0.1:0",
 	                       "http.open.tenant=acme",
+	                       setting,
 	                       NULL};
 	if (!serve)
 		die("serve", "out of memory");

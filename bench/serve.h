@@ -13,8 +13,8 @@ struct serve {
 };
 
 /* Requests need no token: they are those of the tenant "acme". It writes its log, a line for each
- * request, to where nobody reads it. */
-struct serve *serve_start(const struct target *target);
+ * request, to where nobody reads it. `setting`: one more; NULL: none. */
+struct serve *serve_start(const struct target *target, const char *setting);
 void serve_stop(struct serve *serve); /* it finishes what it has begun */
 
 /* Send the payments LOAD_AGAIN sends again, for the first time. */

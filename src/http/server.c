@@ -81,6 +81,8 @@ static enum ibid_code house_open(struct server *server, struct house **ret, stru
 	                 .key_file = settings->key_file),
 	    &house->ibid, err);
 	if (!code)
+		code = ledger_remember(house->ibid->ledger, settings->replay_memory_us, err);
+	if (!code)
 		code = routes_make(house->ibid->ledger->contracts, settings->prefix ? settings->prefix : "",
 		                   &house->routes, err);
 	if (!code)

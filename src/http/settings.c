@@ -41,6 +41,9 @@ static const struct setting table[] = {
      "connections to PostgreSQL at most; 0: two more than threads"},
     {"http.in_progress", NUMBER, AT(in_progress), "409", 409, 425,
      "status for a command whose twin runs: 409 or 425"},
+    {"http.replay_memory", DURATION, AT(replay_memory_us), "5s", 0, 60000000,
+     "how long a duplicate that came is remembered: the next ones need no store, where no body is "
+     "kept"},
     {"http.limits.body", BYTES, AT(body_bytes), "1MiB", 1, 4 << 20, "bytes of a request's body"},
     {"http.limits.headers", BYTES, AT(header_bytes), "32KiB", 4 << 10, 1 << 20,
      "bytes of a request's line and headers"},

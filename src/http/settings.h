@@ -25,6 +25,7 @@ struct settings {
 	int64_t rate;
 	int64_t request_us, idle_us, drain_us;
 	int64_t in_progress;
+	int64_t replay_memory_us;
 	const char *upstream, *upstream_other, *upstream_authorities;
 	int64_t upstream_calls, upstream_connect_us, upstream_deadline_us;
 	int64_t answer_bytes, pass_bytes;

@@ -10,6 +10,7 @@
 #include "ledger/duplicates.h"
 #include "ledger/group.h"
 #include "ledger/params.h"
+#include "ledger/recent.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -218,6 +219,7 @@ void ledger_close(struct ledger *ledger)
 		return;
 	duplicates_close(ledger->duplicates);
 	group_free(ledger->group);
+	recent_free(ledger->recent);
 	for (size_t i = 0; i < ledger->operation_count; i++)
 		operation_release(ledger, &ledger->operations[i]);
 	free(ledger->operations);
@@ -233,6 +235,14 @@ void ledger_close(struct ledger *ledger)
 	store_close(ledger->store);
 	contracts_free(ledger->contracts);
 	free(ledger);
+}
+
+enum ibid_code ledger_remember(struct ledger *ledger, int64_t keep_us, struct ibid_err *err)
+{
+	if (!keep_us)
+		return IBID_OK;
+	ledger->recent = recent_new(ledger->env, keep_us);
+	return ledger->recent ? IBID_OK : err_set(err, IBID_NOMEM, "out of memory");
 }
 
 enum ibid_code ledger_check_process(const struct ledger *ledger, struct ibid_err *err)

@@ -33,6 +33,7 @@ struct ledger {
 	struct log log;
 	struct duplicates *duplicates;
 	struct group *group;
+	struct recent *recent;        /* NULL: every duplicate is looked up in the store */
 	struct keyring *keys;         /* NULL: none were given */
 	int64_t resolve_us;           /* how long an unknown commit is asked about */
 	pid_t pid;                    /* connections do not survive a fork */
@@ -51,6 +52,11 @@ IBID_CHECK enum ibid_code ledger_open(struct store *store, struct contracts *con
                                       unsigned queue_max, struct ledger **ret,
                                       struct ibid_err *err);
 void ledger_close(struct ledger *ledger); /* takes NULL */
+
+/* Answer duplicates of what came again less than `keep_us` ago from memory, where that is as good
+ * as the store: see recent.h. Before the first command; 0: none. */
+IBID_CHECK enum ibid_code ledger_remember(struct ledger *ledger, int64_t keep_us,
+                                          struct ibid_err *err);
 
 /* IBID_MISUSE in a process that did not open it. */
 IBID_CHECK enum ibid_code ledger_check_process(const struct ledger *ledger, struct ibid_err *err);

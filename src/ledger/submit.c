@@ -16,6 +16,7 @@
 #include "ledger/exception.h"
 #include "ledger/keep.h"
 #include "ledger/params.h"
+#include "ledger/recent.h"
 #include "ledger/strategy.h"
 #include "ledger/submission.h"
 #include "retry/retry.h"
@@ -603,6 +604,8 @@ static enum ibid_code meet_row(struct submission *sub, struct claim *claim, enum
 			submission_note(sub, row, &fingerprint);
 		return code;
 	}
+	if (verdict == VERDICT_REPLAY)
+		recent_keep(sub->ledger->recent, row);
 	if (verdict == VERDICT_CONFLICT)
 		code = keep_evidence(sub, row, &fingerprint, err);
 	if (!code)
@@ -846,11 +849,30 @@ static enum ibid_code attempt_shared(struct submission *sub, enum step *ret, str
 	return code || part == GROUP_WAITS ? code : attempt_in_group(sub, part, ret, err);
 }
 
+/* What came again a moment ago comes once more: a replay is told at once, all else is the store's
+ * to say. */
+static bool tell_recent(struct submission *sub)
+{
+	struct command_row row;
+	struct sha256 fingerprint;
+	enum verdict verdict;
+	struct ibid_err ignored;
+	if (sub->errand != ERRAND_SUBMIT || sub->pending || sub->lost.code ||
+	    !recent_find(sub->ledger->recent, &sub->identity, &sub->attempt, &row) ||
+	    submission_judge(sub, &row, &verdict, &fingerprint, &ignored) || verdict != VERDICT_REPLAY)
+		return false;
+	submission_tell(sub, verdict, &row, &fingerprint);
+	return true;
+}
+
 static enum ibid_code attempt(struct submission *sub, enum step *ret, struct ibid_err *err)
 {
 	arena_release(&sub->attempt);
 	sub->anew = false;
 	sub->now_us = env_wall_us(sub->ledger->env);
+	*ret = STEP_DONE;
+	if (tell_recent(sub))
+		return IBID_OK;
 	sub->sharing.context = context_of(sub);
 	return may_share(sub) ? attempt_shared(sub, ret, err)
 	                      : attempt_alone(sub, &sub->sharing.context, ret, err);
