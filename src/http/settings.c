@@ -118,7 +118,9 @@ static enum ibid_code store_value(const struct setting *setting, const char *tex
 		*(const char **)target = *text ? text : NULL;
 		return IBID_OK;
 	}
-	bool good = setting->kind == DURATION ? duration_read(text, &value) : read_bytes(text, &value);
+	bool none = setting->kind == DURATION && !setting->least && strcmp(text, "0s") == 0;
+	bool good = none || (setting->kind == DURATION ? duration_read(text, &value)
+	                                               : read_bytes(text, &value));
 	if (setting->kind == NUMBER && good)
 		good = isdigit((unsigned char)text[strlen(text) - 1]);
 	if (!good)

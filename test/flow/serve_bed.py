@@ -242,6 +242,10 @@ class Sqlite(Bed):
         with contextlib.closing(sqlite3.connect(self.path, timeout=LIMIT_S)) as db:
             return db.execute(sql).fetchone()[0]
 
+    def change(self, sql):
+        with contextlib.closing(sqlite3.connect(self.path, timeout=LIMIT_S)) as db, db:
+            db.execute(sql)
+
     @contextlib.contextmanager
     def hot_row_locked(self):
         with contextlib.closing(sqlite3.connect(self.path, timeout=LIMIT_S, isolation_level=None)) as db:
@@ -272,6 +276,10 @@ class Postgres(Bed):
         with contextlib.closing(psycopg2.connect(self.url)) as db, db.cursor() as cursor:
             cursor.execute(sql)
             return cursor.fetchone()[0]
+
+    def change(self, sql):
+        with contextlib.closing(psycopg2.connect(self.url)) as db, db, db.cursor() as cursor:
+            cursor.execute(sql)
 
     def await_blocked(self, count):
         """Until so many wait for a lock."""

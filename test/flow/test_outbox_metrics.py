@@ -278,18 +278,6 @@ class Exact(Told):
             self.assert_exact()
 
 
-class SqliteChange:
-    def change(self, sql):
-        with contextlib.closing(sqlite3.connect(self.path, timeout=LIMIT_S)) as db, db:
-            db.execute(sql)
-
-
-class PostgresChange:
-    def change(self, sql):
-        with contextlib.closing(psycopg2.connect(self.url)) as db, db, db.cursor() as cursor:
-            cursor.execute(sql)
-
-
 class FiguresOnSqlite(Figures, serve_bed.Sqlite, unittest.TestCase):
     pass
 
@@ -306,11 +294,11 @@ class RefusedOnPostgres(Refused, serve_bed.Postgres, unittest.TestCase):
     pass
 
 
-class ExactOnSqlite(Exact, SqliteChange, serve_bed.Sqlite, unittest.TestCase):
+class ExactOnSqlite(Exact, serve_bed.Sqlite, unittest.TestCase):
     pass
 
 
-class ExactOnPostgres(Exact, PostgresChange, serve_bed.Postgres, unittest.TestCase):
+class ExactOnPostgres(Exact, serve_bed.Postgres, unittest.TestCase):
     pass
 
 

@@ -306,6 +306,22 @@ class Serve:
         self.assertEqual(statuses.count(b"503"), 8, statuses)
         self.assertEqual(self.counts()[0], 4)
 
+    def test_a_duplicate_that_came_is_remembered_for_as_long_as_it_is_told(self):  # B03, K10
+        self.note("note-brief", "answer: { store: reference }")
+        remembers, asks = Server(self, "http.replay_memory=60s"), Server(self, "http.replay_memory=0s")
+        first = remembers.send("k-1", HELLO, "note-brief")
+        again = remembers.send("k-1", HELLO, "note-brief")
+        self.assertEqual((first.status, again.status, again.headers["Idempotent-Replayed"]), (201, 201, "true"))
+        # What only the store could know; nobody else may change it.
+        self.change("update %s set status = 202" % self.ledger("command"))
+        for _ in range(3):
+            answer = remembers.send("k-1", HELLO, "note-brief")
+            self.assertEqual((answer.status, answer.body, answer.headers["Idempotent-Replayed"], answer.headers["Ibid-Command-Id"]),
+                             (201, again.body, "true", first.headers["Ibid-Command-Id"]))
+            self.assertEqual(asks.send("k-1", HELLO, "note-brief").status, 202)
+        self.assertEqual(remembers.send("k-1", {"topic": "other"}, "note-brief").status, 409)
+        self.assertEqual(self.counts(), (1, 1, 1))
+
     # ---- Life -----------------------------------------------------------------------------------
 
     def test_sigterm_finishes_what_has_begun(self):
