@@ -98,14 +98,19 @@ static struct store *wrap(void *user, struct store *store)
 	return store_trace_wrap(store, on_verb, stage);
 }
 
-static void stage_open_with(struct stage *stage, unsigned queue)
+static void stage_open_at(struct stage *stage, const char *url, unsigned queue)
 {
 	struct api_seams seams = {.wrap = wrap, .user = stage};
 	struct ibid_err err = {0};
-	if (api_open(IBID_OPTIONS(.store = bed.url, .contracts = bed.contracts, .queue = queue), &seams,
+	if (api_open(IBID_OPTIONS(.store = url, .contracts = bed.contracts, .queue = queue), &seams,
 	             &stage->ibid, &err))
 		fail_msg("open: %s", err.text);
 	stage->opened = true;
+}
+
+static void stage_open_with(struct stage *stage, unsigned queue)
+{
+	stage_open_at(stage, bed.url, queue);
 }
 
 static void stage_open(struct stage *stage)
@@ -1053,6 +1058,50 @@ static void twins_from_two_processes_and_many_threads_have_one_effect(void **sta
 	assert_effects(KEYS);
 }
 
+/* ---- Connections ---------------------------------------------------------------------------- */
+
+static void kill_backends(struct stage *stage, int number)
+{
+	(void)stage;
+	(void)number;
+	(void)bed_number(&bed, "select count(pg_terminate_backend(pid, 5000)) from pg_stat_activity "
+	                       "where datname = current_database() and pid <> pg_backend_pid()");
+}
+
+static void play_twice(struct stage *stage)
+{
+	struct caller callers[MANY];
+	make_many(stage, callers, MANY);
+	for (int round = 0; round < 2; round++) {
+		play(stage, callers, MANY);
+		for (size_t i = 0; i < MANY; i++)
+			expect(&callers[i], round ? "replayed executed 201" : "executed 201", "");
+	}
+	assert_int_equal(stage->groups, 2);
+	assert_int_equal(stage->lost, 0);
+	assert_effects(MANY);
+}
+
+static void a_group_that_meets_a_dead_connection_runs_on_another(void **state)
+{
+	(void)state;
+	struct stage stage = {.at_group = kill_backends};
+	stage_open(&stage);
+	play_twice(&stage);
+	ibid_close(stage.ibid);
+}
+
+static void groups_need_no_prepared_statements(void **state)
+{
+	(void)state;
+	struct stage stage = {0};
+	char url[sizeof bed.url + 32];
+	snprintf(url, sizeof url, "%s%cstatements=unnamed", bed.url, strchr(bed.url, '?') ? '&' : '?');
+	stage_open_at(&stage, url, 0);
+	play_twice(&stage);
+	ibid_close(stage.ibid);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(int argc, char **argv)
@@ -1084,7 +1133,9 @@ int main(int argc, char **argv)
 	const struct CMUnitTest on_postgres[] = {
 	    TEST(constraints_of_others_do_not_keep_a_group_apart),
 	    TEST(an_emit_that_a_trigger_hides_is_its_commands_own),
-	    TEST(sent_events_of_a_group_name_the_transaction_of_their_predecessor)};
+	    TEST(sent_events_of_a_group_name_the_transaction_of_their_predecessor),
+	    TEST(a_group_that_meets_a_dead_connection_runs_on_another),
+	    TEST(groups_need_no_prepared_statements)};
 	bed_choose(argc, argv);
 	int failed = cmocka_run_group_tests_name("group", tests, NULL, NULL);
 	if (bed_kind == BED_POSTGRES)

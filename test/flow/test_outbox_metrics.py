@@ -7,13 +7,10 @@ import json
 import random
 import re
 import signal
-import sqlite3
 import threading
 import time
 import unittest
 import uuid
-
-import psycopg2
 
 import serve_bed
 from metrics_bed import PROMTOOL, Page, Pages, promtool

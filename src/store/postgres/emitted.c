@@ -299,5 +299,5 @@ bool pg_emitted_list(struct arena *arena, const struct pg_emitted *emitted, stru
 	qsort(events, count, sizeof(struct pg_emitted_event *), by_aggregate);
 	list_heads(&arrays, heads, find_heads(events, count, heads));
 	list_events(&arrays, events, count);
-	return pg_arrays_end(&arrays, arena, call);
+	return pg_arrays_end(&arrays, arena, call) && !arena->failed;
 }

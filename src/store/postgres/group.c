@@ -195,12 +195,12 @@ enum { CLAIM_CALLS = 3 };
 /* Calls that claim all, or fail. */
 static bool add_claim(struct group *group, struct run *run)
 {
-	struct pg_call take = PG_CALL(GROUP_TAKE), free = PG_CALL(GROUP_FREE);
-	if (!LIST_MEMBERS(group, lock_columns, &take) || !LIST_MEMBERS(group, identity_columns, &free))
+	struct pg_call take = PG_CALL(GROUP_TAKE), look = PG_CALL(GROUP_FREE);
+	if (!LIST_MEMBERS(group, lock_columns, &take) || !LIST_MEMBERS(group, identity_columns, &look))
 		return false;
 	run->calls[run->count++] = PG_CALL(BEGIN);
 	run->calls[run->count++] = take;
-	run->calls[run->count++] = free;
+	run->calls[run->count++] = look;
 	return true;
 }
 
@@ -252,11 +252,11 @@ static enum ibid_code claim_failed(struct group *group, const PGresult *result,
 {
 	bool fatal = pg_error_is_fatal(group->conn, result);
 	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-	bool again = fatal ? group->conn->rested : state && strncmp(state, "IB00", 4) == 0;
+	bool duplicates = state && (strcmp(state, "IB008") == 0 || strcmp(state, "IB009") == 0);
 	enum ibid_code code = pg_error(group->conn, result, err);
 	group->conn->broken |= fatal;
 	note_duplicates(group->store, true);
-	return again ? IBID_OK : code;
+	return duplicates || (fatal && group->conn->rested) ? IBID_OK : code;
 }
 
 /* IBID_OK: one is left out, and the others may run again. */
