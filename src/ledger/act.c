@@ -543,18 +543,20 @@ static enum ibid_code decline(struct doing *doing, struct ibid_err *err)
 
 /* ---- One act -------------------------------------------------------------------------------- */
 
-/* The item, and the proposal that waits for it. */
+/* The item, and the proposal that waits for it. The proposal first: whoever resolves the item ends
+ * it in the same transaction, and of a proposal that has ended so the item must tell. */
 static enum ibid_code look(struct doing *doing, struct ibid_err *err)
 {
 	struct store *store = doing->acting->store;
 	const char *tenant = doing->act->actor->tenant;
 	struct approval_row *newest = NULL;
 	size_t count = 0;
-	enum ibid_code code = store->ops->get_exception(store, doing->arena, tenant, &doing->act->id,
-	                                                &doing->acted->item, err);
+	enum ibid_code code = store->ops->list_approvals(store, doing->arena, tenant, subject_type,
+	                                                 doing->item_id, APPROVALS_SHOWN, &newest,
+	                                                 &count, err);
 	if (!code)
-		code = store->ops->list_approvals(store, doing->arena, tenant, subject_type, doing->item_id,
-		                                  APPROVALS_SHOWN, &newest, &count, err);
+		code = store->ops->get_exception(store, doing->arena, tenant, &doing->act->id,
+		                                 &doing->acted->item, err);
 	if (code == IBID_NOT_FOUND)
 		return err_set(err, code, "tenant %s has no such exception", tenant);
 	if (code)
