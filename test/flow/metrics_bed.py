@@ -54,11 +54,10 @@ class Page:
 
 class Pages:
     def await_page(self, server, good):
-        """Numbers that another thread writes, a moment later."""
+        """Numbers that another thread writes, a moment later. They change while a page is written: the one after the
+        good one has all that came before what was awaited, wherever it stands on the page."""
         end = time.monotonic() + LIMIT_S
-        while True:
-            page = Page(server)
-            if good(page):
-                return page
+        while not good(page := Page(server)):
             self.assertLess(time.monotonic(), end, page.text)
             time.sleep(0.02)
+        return Page(server)

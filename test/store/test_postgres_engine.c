@@ -523,7 +523,8 @@ static void a_row_that_is_held_is_waited_for_and_then_its_commit_is_seen(void **
 	struct locking waiting = {.store = store, .tx = must_claim(store, &arena, "second")};
 	assert_int_equal(store->ops->lock_row(tx, "r", &err), IBID_OK);
 	pthread_create(&thread, NULL, lock_in_thread, &waiting);
-	while (!fixture_number("select count(*) from pg_locks where not granted"))
+	while (!fixture_number("select count(*) from pg_locks join pg_stat_activity using (pid) "
+	                       "where not granted and datname = current_database()"))
 		;
 	assert_int_equal(put_and_commit(store, &arena, tx, "first", &err), IBID_OK);
 	pthread_join(thread, NULL);
