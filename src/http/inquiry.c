@@ -73,6 +73,14 @@ static void forget_asked(struct asked *asked, bool all)
 		}
 }
 
+/* The pause until the next time begins when the service was asked, however long the way to it took. */
+static void note_answered(struct asked *asked, struct env *env, const char *id)
+{
+	struct asked_one *one = *find_asked(asked, id);
+	if (one)
+		one->asked_us = env_steady_us(env);
+}
+
 /* So long unknown that what was sent can't be carried out any more? */
 static bool asked_has_settled(struct asked *asked, struct env *env, const char *id,
                               int64_t settle_us)
@@ -189,6 +197,7 @@ static enum ibid_code inquire(struct ibid_staged *staged, void *user)
 	    .stop = &server->stopping,
 	};
 	enum ibid_code code = url ? calls_wait(server->upstream->calls, &call, &err) : IBID_NOMEM;
+	note_answered(server->asked, server->env, ibid_work_command_id(ibid_staged_work(staged)));
 	if (!code)
 		code = record(inquiry, staged, &call, &err);
 	LOG(&server->log, IBID_LOG_INFO, "upstream.inquiry",

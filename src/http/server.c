@@ -420,10 +420,10 @@ static enum ibid_code stop(struct server *server, struct ibid_err *err)
 	pthread_mutex_lock(&server->lock);
 	size_t active = server->active;
 	pthread_mutex_unlock(&server->lock);
-	LOG(&server->log, IBID_LOG_INFO, "serve.stopping", {"requests", log_int((int64_t)active)});
 	MHD_socket listening = MHD_quiesce_daemon(server->daemon);
 	if (listening != MHD_INVALID_SOCKET)
 		close(listening);
+	LOG(&server->log, IBID_LOG_INFO, "serve.stopping", {"requests", log_int((int64_t)active)});
 	if (drain(server))
 		return IBID_OK;
 	/* Connections that wait for a command can't be closed; the process ends with them. What their

@@ -186,10 +186,12 @@ class Kafka(Relays):
         return ["relay.destinations.out.kafka.brokers=" + KAFKA, "relay.destinations.out.kafka.delivery_timeout=3s",
                 "relay.destinations.out.backoff=50ms..500ms", "relay.destinations.out.breaker.probe_every=200ms", *more]
 
-    def read(self, topic=None, isolation="read_committed"):
-        """What a reader of committed records sees, by partition."""
-        got = subprocess.run(["kcat", "-C", "-b", KAFKA, "-t", topic or self.topic, "-e", "-q", "-X",
-                              "isolation.level=" + isolation, "-f", "%p\t%o\t%k\t%h\n"],
+    def read(self, topic=None):
+        """What a reader of committed records sees, by partition. A commit is acknowledged before all partitions know of it."""
+        topic = topic or self.topic
+        wait_until(lambda: not self.wire.writing(topic, self.partitions), "a transaction stays open")
+        got = subprocess.run(["kcat", "-C", "-b", KAFKA, "-t", topic, "-e", "-q", "-X", "isolation.level=read_committed",
+                              "-f", "%p\t%o\t%k\t%h\n"],
                              capture_output=True, text=True, timeout=2 * LIMIT_S, check=True).stdout
         records = []
         for line in got.splitlines():

@@ -7,7 +7,6 @@ import json
 import os
 import random
 import signal
-import sqlite3
 import sys
 import threading
 import time
@@ -15,7 +14,7 @@ import uuid
 
 import psycopg2
 
-from relay_bed import NOTE_SOME, Relays, freeze, wait_until
+from relay_bed import NOTE_SOME, SHORT_LEASE, Relays, wait_until
 from serve_bed import LIMIT_S, PG, Server
 
 WRITERS, RELAYS = 8, 4
@@ -125,7 +124,7 @@ class Hurt(Relays):
     # ---- Relays
 
     def one_more(self):
-        relay = self.relay(*self.settings())
+        relay = self.relay(SHORT_LEASE, *self.settings())
         self.logs.append(relay.log.name)
         return relay
 
@@ -156,26 +155,11 @@ class Hurt(Relays):
         lanes = {relay: len(self.lanes_of(relay)) for relay in self.relays}
         return sorted((relay for relay in self.relays if lanes[relay]), key=lambda relay: -lanes[relay])
 
-    def stop(self, relay):
-        """False: it can't be stopped right now. Who is stopped inside a transaction of SQLite's keeps all others out: then
-        nobody can take over."""
-        freeze(relay)
-        if self.store == "postgres":
-            return True
-        with contextlib.closing(sqlite3.connect(self.path, timeout=1, isolation_level=None)) as db:
-            try:
-                db.execute("begin immediate")
-                db.execute("rollback")
-                return True
-            except sqlite3.OperationalError:
-                relay.send_signal(signal.SIGCONT)
-                return False
-
     def sleepers(self):
         """Half of them are stopped wherever they are, until the lease of whatever they hold went to another."""
         held = {}
         for relay in wait_until(self.busy, "nobody holds a lane")[:RELAYS // 2]:
-            if self.stop(relay):
+            if self.freeze_between(relay):
                 held[relay] = self.lanes_of(relay)
         for relay in held:
             wait_until(lambda mine=held[relay]: all(self.tokens()[lane] != token for lane, token in mine.items()),

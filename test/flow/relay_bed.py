@@ -17,6 +17,7 @@ import psycopg2
 from serve_bed import BIN, LIMIT_S
 
 LANES = 2  # of each destination
+LEASE, SHORT_LEASE = "relay.lease=5s", "relay.lease=1s"  # on a busy machine a short one may be lost
 EVENT = """\
 event: Noted
 version: 1
@@ -106,7 +107,7 @@ class Relays:
     def relay(self, *settings):
         log = open(os.path.join(self.dir, "relay-%s" % uuid.uuid4().hex[:8]), "w+", encoding="utf-8")
         self.addCleanup(log.close)
-        process = subprocess.Popen([BIN, "relay", "--store", self.url, "--contracts", self.contracts, "relay.lease=1s",
+        process = subprocess.Popen([BIN, "relay", "--store", self.url, "--contracts", self.contracts, LEASE,
                                     *settings], stdout=subprocess.DEVNULL, stderr=log)
         process.log = log
 
@@ -116,6 +117,20 @@ class Relays:
                 process.wait(LIMIT_S)
         self.addCleanup(end)
         return process
+
+    def freeze_between(self, relay):
+        """Between two transactions. False: it can't be stopped right now. Who is stopped inside a transaction of SQLite's keeps all others out."""
+        freeze(relay)
+        if self.store == "postgres":
+            return True
+        with contextlib.closing(sqlite3.connect(self.path, timeout=1, isolation_level=None)) as db:
+            try:
+                db.execute("begin immediate")
+                db.execute("rollback")
+                return True
+            except sqlite3.OperationalError:
+                relay.send_signal(signal.SIGCONT)
+                return False
 
     def write(self, server, count, topics=5):
         for n in range(count):

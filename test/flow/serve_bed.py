@@ -18,6 +18,7 @@ import uuid
 import psycopg2
 
 BIN = os.environ["IBID_BIN"]
+SOURCE = os.environ["IBID_SOURCE_DIR"]
 PG = os.environ.get("IBID_TEST_PG")
 LIMIT_S = 60
 with open(BIN, "rb") as binary:
@@ -124,7 +125,8 @@ class Server:
             return handle.read()
 
     def logged(self, event):
-        return [entry for entry in map(json.loads, filter(None, self.log().splitlines())) if entry["event"] == event]
+        whole = (line for line in self.log().splitlines(keepends=True) if line.endswith("\n"))
+        return [entry for entry in map(json.loads, filter(str.strip, whole)) if entry["event"] == event]
 
     def await_logged(self, event, count=1):
         end = time.monotonic() + LIMIT_S
@@ -202,7 +204,7 @@ class Bed:
         self.file("defaults.yaml", DEFAULTS)
         self.note("note", "route: POST /topics/{topic}/notes\nserialize_by: [/topic]")
         self.note("note-cold", "")
-        self.note("note-wait", "duplicates: { in_progress: wait 2s }")
+        self.note("note-wait", "duplicates: { in_progress: wait 30s }")
         self.note("note-later", "duplicates: { in_progress: accepted }")
         self.note("note-once", "unique:\n  note_text: { on_duplicate: link, find: find-note.$store.sql }")
         for store, script in SCRIPTS.items():

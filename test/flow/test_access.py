@@ -510,14 +510,14 @@ class AccessPostgres(Access, Postgres, unittest.TestCase):
         self.assertEqual(self.counts(), (2, 2, 2))
 
     def test_the_time_that_a_token_takes_is_not_the_clients(self):
-        server = Server(self, NOT_OPEN, "http.limits.request=1s")
+        server = Server(self, NOT_OPEN, "http.limits.request=3s")
         token, body = self.token(), json.dumps(HELLO).encode()
         request = self.head(token).replace(b"100000", b"%d" % len(body)) + body
         with contextlib.closing(psycopg2.connect(self.url)) as db, concurrent.futures.ThreadPoolExecutor(1) as pool:
             db.cursor().execute("lock table ibid.token in access exclusive mode")
             waiting = pool.submit(server.raw, request)
             self.await_blocked(1)
-            until = time.monotonic() + 1.5
+            until = time.monotonic() + 3.5
             while time.monotonic() < until:
                 self.assertEqual(server.get("/healthz").status, 200)
             db.rollback()

@@ -282,7 +282,8 @@ class Upstream(Pages, Proxied):
         ]
         counted = {}
         for key, document, status, end in steps:
-            answer = self.order(server, key, document)
+            ask = self.order if status == 409 else self.retry  # an inquiry may be looking at what is unknown
+            answer = ask(server, key, document)
             self.assertEqual(answer.status, status, answer)
             if end:
                 counted[end] = counted.get(end, 0) + 1
@@ -295,14 +296,14 @@ class Upstream(Pages, Proxied):
         self.assertIsNone(page.get("ibid_upstream_calls_total", operation="note", end="answered"))
 
     def test_a_call_lasts_until_its_end(self):
-        self.contract("hasty", "POST /hasty", deadline="300ms")
+        self.contract("hasty", "POST /hasty", deadline="2s")
         self.service.inquiry_answers = False
         server = self.proxy()
         self.assertEqual(self.order(server, "k-1", {"mode": "hang"}, "/hasty").status, 202)
         page = Page(server)
         self.assertEqual(self.calls(page, operation="hasty"), {"silent": 1})
-        self.assertGreaterEqual(page.get("ibid_upstream_seconds_sum", operation="hasty"), 0.29)
-        self.assertEqual(page.get("ibid_upstream_seconds_bucket", operation="hasty", le="0.25"), 0)
+        self.assertGreaterEqual(page.get("ibid_upstream_seconds_sum", operation="hasty"), 1.99)
+        self.assertEqual(page.get("ibid_upstream_seconds_bucket", operation="hasty", le="1"), 0)
         self.assertEqual(page.get("ibid_upstream_seconds_bucket", operation="hasty", le="+Inf"), 1)
 
     def test_inquiries_are_counted_by_what_they_told(self):

@@ -651,9 +651,9 @@ class ProxyDocument(Described, Proxied):
     def setUp(self):
         super().setUp()
         self.contract("order-late", "POST /late", deadline="20s", lease="30s", wait="wait: 300ms")
-        self.contract("order-kept", "POST /kept", error="keep")
-        self.contract("order-again", "POST /again", conflict="retry", error="retry")
-        self.contract("order-open", "POST /open", without_key="pass")
+        self.contract("order-kept", "POST /kept", deadline="20s", lease="30s", error="keep")
+        self.contract("order-again", "POST /again", deadline="20s", lease="30s", conflict="retry", error="retry")
+        self.contract("order-open", "POST /open", deadline="20s", lease="30s", without_key="pass")
 
     def send(self, path, key, document, server=None, **more):
         body = document if isinstance(document, (bytes, str)) else json.dumps(document)

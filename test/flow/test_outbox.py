@@ -221,7 +221,8 @@ class Outbox(Relays):
             go.wait(LIMIT_S)
             return 200
         self.take(server, "a", "one")
-        self.relay(*self.receiver(slowly), "relay.lease=60s")  # however slow the machine is: it is held while it is looked at
+        # However slow the machine is: it is held while it is looked at.
+        self.relay(*self.receiver(slowly), "relay.destinations.out.webhook.deadline=60s", "relay.lease=60s")
         self.assertTrue(there.wait(LIMIT_S))
         self.await_states(a="CLAIMED")
         row = self.told(server)["a", 1]

@@ -264,6 +264,7 @@ class Exact(Told):
             self.skip_one()
             for writer in writers:
                 writer.join(LIMIT_S)
+                self.assertFalse(writer.is_alive())
             # what the other took over it keeps; what nobody has yet is as the killed one left it
             wait_until(lambda: all(row["lanes_leased"] == LANES for row in self.outbox().values()), "nobody takes over")
             arrived, passed = len(receiver.got), self.arrived_by_lane("spare")

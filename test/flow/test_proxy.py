@@ -251,7 +251,7 @@ class Proxy(Proxied):
         self.assertEqual(len([seen for seen in self.service.seen if seen[0] == "POST"]), 2)
 
     def test_a_service_that_hangs_is_waited_for_once(self):  # (c)
-        self.contract("hasty", "POST /hasty", deadline="300ms")
+        self.contract("hasty", "POST /hasty", deadline="2s")
         self.service.inquiry_answers = False
         server = self.proxy()
         for _ in range(3):
@@ -504,7 +504,7 @@ class Proxy(Proxied):
         self.assertEqual(self.order(server, "k-101", {"item": "tea"}).status, 202)
 
     def test_an_inquiry_that_hangs_does_not_keep_the_server_from_ending(self):
-        self.contract("slow-inquiry", "POST /slow-inquiry", deadline="4s",
+        self.contract("slow-inquiry", "POST /slow-inquiry", deadline="40s", lease="50s",
                       inquiry=(INQUIRY % "0s").replace("/orders/by-key/", "/hang/"))
         server = self.proxy("http.drain=1s")
         for number in range(5):
@@ -515,7 +515,7 @@ class Proxy(Proxied):
             time.sleep(0.01)
         began = time.monotonic()
         self.assertEqual(server.stop(), 0)
-        self.assertLess(time.monotonic() - began, 3)
+        self.assertLess(time.monotonic() - began, 20)
 
     def test_a_client_that_reads_nothing_holds_no_memory(self):
         server = self.proxy()
@@ -611,7 +611,7 @@ class ProxyOnSqlite(Proxy, Sqlite, unittest.TestCase):
 class ProxyOnPostgres(Proxy, Postgres, unittest.TestCase):
     def test_who_hears_too_late_of_its_claim_sends_nothing(self):  # I6
         """The store does not answer for longer than the lease; meanwhile another proxy has looked and was free to send."""
-        self.contract("hurry", "POST /hurry", lease="2s", deadline="1s")
+        self.contract("hurry", "POST /hurry", lease="6s", deadline="4s")
         user, host, port, name = re.fullmatch(r"postgres://(.*@)([^:]*):(\d+)/(.*)", self.url).groups()
         wire, straight = Wire(self, host, int(port)), self.url
         self.url = "postgres://%s127.0.0.1:%d/%s" % (user, wire.port, name)

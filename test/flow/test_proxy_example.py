@@ -6,8 +6,8 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -21,6 +21,9 @@ PG = os.environ.get("IBID_TEST_PG")
 EXAMPLE = os.path.join(SOURCE, "examples", "proxy")
 LIMIT_S = 60
 
+sys.path.append(os.path.join(SOURCE, "tools"))
+from ports import free_ports  # noqa: E402
+
 
 def read(*path):
     with open(os.path.join(SOURCE, *path), encoding="utf-8") as handle:
@@ -29,14 +32,6 @@ def read(*path):
 
 def shell_blocks(page):
     return re.findall(r"^```sh\n(.*?)^```$", page, re.M | re.S)
-
-
-def free_ports(count):
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
 
 
 class Reply:

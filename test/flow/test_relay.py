@@ -9,7 +9,7 @@ import time
 import unittest
 
 import serve_bed
-from relay_bed import Receivers, Relays, wait_until
+from relay_bed import SHORT_LEASE, Receivers, Relays, wait_until
 from serve_bed import LIMIT_S, Server
 
 # What a request brings of where it comes from, and what an event tells of it.
@@ -67,13 +67,13 @@ class Files(Relays):
     def test_relays_that_are_killed_lose_nothing_and_reorder_nothing(self):
         server = Server(self)
         writer = threading.Thread(target=self.write, args=(server, 300, 7))
-        relays = [self.relay(*self.to_file()) for _ in range(2)]
+        relays = [self.relay(SHORT_LEASE, *self.to_file()) for _ in range(2)]
         writer.start()
         for round_ in range(4):
             wait_until(lambda goal=(round_ + 1) * 40: len(self.lines()) >= goal or not writer.is_alive(), "nothing arrives")
             relays[round_ % 2].kill()
             relays[round_ % 2].wait(LIMIT_S)
-            relays[round_ % 2] = self.relay(*self.to_file())
+            relays[round_ % 2] = self.relay(SHORT_LEASE, *self.to_file())
         writer.join(LIMIT_S)
         self.assert_whole(300)
 
@@ -134,7 +134,7 @@ class Webhooks(Receivers):
 
     def test_who_waits_long_for_a_destination_keeps_its_lane(self):
         def slowly(headers, body):
-            time.sleep(0.3)  # what is tested is that this takes longer than a lease, all in all
+            time.sleep(0.5)  # what is tested is that this takes longer than a lease, all in all
             return 200
         receiver, settings = self.receiver(slowly)
         server = Server(self)

@@ -2,7 +2,6 @@
 """From PostgreSQL and from SQLite to a real Kafka. Needs IBID_TEST_PG and tools/with-kafka; what becomes of it when
 somebody is killed is in test_relay_kill.py."""
 import contextlib
-import statistics
 import time
 import unittest
 
@@ -31,7 +30,8 @@ class OnPostgres(Arrive, serve_bed.Postgres, unittest.TestCase):
         db.cursor().execute("select note_some(%s, 'x')", (names,))
 
     def latency_s(self, db, count=25):
-        """From the commit of one event to its acknowledgement, in seconds: the median of some."""
+        """From the commit of one event to its acknowledgement, in seconds: the quickest of some. A busy machine delays some,
+        an outbox that is read again and again all of them."""
         took = []
         for _ in range(count):
             self.note_some(db, ["fresh"])
@@ -41,7 +41,7 @@ class OnPostgres(Arrive, serve_bed.Postgres, unittest.TestCase):
             self.fresh += 1
             wait_until(lambda: self.came(cursor, self.fresh), "it does not come")
             took.append(self.came(cursor, self.fresh) - committed)
-        return statistics.median(took)
+        return min(took)
 
     def came(self, cursor, version):
         cursor.execute("select extract(epoch from d.at)::float from ibid.event as e join ibid.delivery as d "
@@ -59,8 +59,8 @@ class OnPostgres(Arrive, serve_bed.Postgres, unittest.TestCase):
             found = cursor.fetchone()
             cursor.connection.rollback()
             return found
-        # What was done before is reported up to a second later.
-        for _ in range(2):
+        # What was done before is reported later, by a connection that rests up to ten seconds later.
+        for _ in range(3):
             before = count()
             wait_until(lambda: count()[0] >= before[0] + looks, "nobody looks")
         after = count()

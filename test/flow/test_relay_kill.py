@@ -34,7 +34,7 @@ class Kill(Hurt, Kafka):
     def stop_inside(self, relay):
         """Stopped for as long as it holds an open transaction with records in it, one a lane at most; by their names."""
         names = ["ibid-out-lane-%d-%s" % (lane, producer) for lane in self.lanes_of(relay) for producer in "ab"]
-        if not self.stop(relay):
+        if not self.freeze_between(relay):
             return {}
         self.did["stops"] += 1
         caught = self.open_transactions(names) if names else {}

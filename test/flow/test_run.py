@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -16,6 +17,9 @@ SOURCE = os.environ["IBID_SOURCE_DIR"]
 LIMIT_S = 60
 SERVE = [os.path.join(SOURCE, "tools", "serve")]
 MAKE = ["make", "--no-print-directory", "-o", "build", "BUILD=" + os.path.dirname(BIN)]  # what is built is not built again
+
+sys.path.append(os.path.join(SOURCE, "tools"))
+from ports import free_ports  # noqa: E402
 
 
 def is_free(port):
@@ -113,9 +117,7 @@ class Run(unittest.TestCase):
         self.assert_gone(self.port_of(text))
 
     def test_make_run_is_that_and_says_nothing_more_when_it_ends(self):
-        with contextlib.closing(socket.socket()) as taken:
-            taken.bind(("127.0.0.1", 0))
-            port = taken.getsockname()[1]
+        port, = free_ports(1)
         process = self.start(MAKE + ["run", "PORT=%d" % port])
         text = self.shown(process)
         self.assertEqual(self.port_of(text), port)
@@ -153,9 +155,7 @@ class Run(unittest.TestCase):
 
     def test_it_serves_also_when_nobody_reads_what_it_prints(self):
         for closing in ("exec tools/serve >&-", "tools/serve | true", "tools/serve >/dev/full"):
-            with contextlib.closing(socket.socket()) as probe:
-                probe.bind(("127.0.0.1", 0))
-                port = probe.getsockname()[1]
+            port, = free_ports(1)
             process = self.start(["bash", "-c", closing], PORT=str(port))
             self.await_health(port, closing, process)
             self.press_ctrl_c(process)

@@ -6,10 +6,14 @@ import asyncio
 import json
 import os
 import random
+import sys
 import time
 import unittest
 
-from serve_bed import LIMIT_S, SANITIZED, Postgres, Server, Sqlite
+from serve_bed import LIMIT_S, SANITIZED, SOURCE, Postgres, Server, Sqlite
+
+sys.path.append(os.path.join(SOURCE, "tools"))
+from ports import free_ports  # noqa: E402
 
 SEED = int(os.environ.get("IBID_TEST_SEED") or random.randrange(1 << 32))
 CLIENTS, COPIES, INTENTS = 200, 20, 500
@@ -65,8 +69,8 @@ class Place:
 
     def __init__(self, bed, *settings):
         self.bed, self.settings, self.generation, self.in_flight, self.answered = bed, settings, 0, 0, {}
-        self.server = Server(bed, *settings)
-        self.port = self.server.port
+        self.port, = free_ports(1)
+        self.restart()
 
     def kill(self):
         self.server.kill()
