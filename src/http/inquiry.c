@@ -73,7 +73,8 @@ static void forget_asked(struct asked *asked, bool all)
 		}
 }
 
-/* The pause until the next time begins when the service was asked, however long the way to it took. */
+/* The pause until the next time begins when the service was asked, however long the way to it took.
+ */
 static void note_answered(struct asked *asked, struct env *env, const char *id)
 {
 	struct asked_one *one = *find_asked(asked, id);
