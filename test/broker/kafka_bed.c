@@ -2,7 +2,6 @@
 #include "kafka_bed.h"
 
 #include <librdkafka/rdkafka.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +53,7 @@ void bed_kafka_do(const char *verb)
 	assert_int_equal(0, system(line));
 }
 
-void bed_kafka_signal(int number)
+pid_t bed_kafka_pid(void)
 {
 	char path[256];
 	int pid = 0;
@@ -64,7 +63,7 @@ void bed_kafka_signal(int number)
 	assert_int_equal(1, fscanf(file, "%d", &pid));
 	fclose(file);
 	assert_true(pid > 1);
-	assert_int_equal(0, kill(pid, number));
+	return pid;
 }
 
 static rd_kafka_t *client(rd_kafka_type_t type, const char *const *settings)
@@ -215,47 +214,6 @@ static void take(struct log_of *log, const rd_kafka_message_t *message)
 	fclose(out);
 }
 
-struct log_of bed_read(const char *topic, bool committed)
-{
-	const char *settings[] = {"group.id",
-	                          "bed",
-	                          "enable.partition.eof",
-	                          "true",
-	                          "isolation.level",
-	                          committed ? "read_committed" : "read_uncommitted",
-	                          NULL};
-	rd_kafka_t *rk = client(RD_KAFKA_CONSUMER, settings);
-	rd_kafka_poll_set_consumer(rk);
-	int partitions = partitions_of(rk, topic), ends = 0;
-	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(partitions);
-	for (int i = 0; i < partitions; i++)
-		rd_kafka_topic_partition_list_add(list, topic, i)->offset = RD_KAFKA_OFFSET_BEGINNING;
-	assert_int_equal(0, rd_kafka_assign(rk, list));
-	rd_kafka_topic_partition_list_destroy(list);
-	struct log_of log = {.seen = calloc(ALL, sizeof *log.seen)};
-	struct bed_wait wait = {0};
-	while (ends < partitions) {
-		bed_wait(&wait, "the end of a topic");
-		rd_kafka_message_t *message = rd_kafka_consumer_poll(rk, ADMIN_MS);
-		assert_non_null(message);
-		if (!message->err)
-			take(&log, message);
-		ends += message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
-		rd_kafka_message_destroy(message);
-	}
-	rd_kafka_destroy(rk);
-	return log;
-}
-
-void bed_log_free(struct log_of *log)
-{
-	for (size_t i = 0; i < log->count; i++) {
-		free(log->seen[i].headers);
-		free(log->seen[i].value);
-	}
-	free(log->seen);
-}
-
 /* A partition that was just made may not know its leader yet. */
 static int64_t end_of(rd_kafka_t *rk, const char *topic, int32_t partition)
 {
@@ -281,6 +239,50 @@ int64_t bed_written(const char *topic, bool committed)
 bool bed_is_open(const char *topic)
 {
 	return bed_written(topic, true) < bed_written(topic, false);
+}
+
+struct log_of bed_read(const char *topic, bool committed)
+{
+	const char *settings[] = {"group.id",
+	                          "bed",
+	                          "enable.partition.eof",
+	                          "true",
+	                          "isolation.level",
+	                          committed ? "read_committed" : "read_uncommitted",
+	                          NULL};
+	struct bed_wait wait = {0};
+	/* A commit is acknowledged before all partitions know of it. */
+	while (committed && bed_is_open(topic))
+		bed_wait(&wait, "the end of a transaction");
+	rd_kafka_t *rk = client(RD_KAFKA_CONSUMER, settings);
+	rd_kafka_poll_set_consumer(rk);
+	int partitions = partitions_of(rk, topic), ends = 0;
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(partitions);
+	for (int i = 0; i < partitions; i++)
+		rd_kafka_topic_partition_list_add(list, topic, i)->offset = RD_KAFKA_OFFSET_BEGINNING;
+	assert_int_equal(0, rd_kafka_assign(rk, list));
+	rd_kafka_topic_partition_list_destroy(list);
+	struct log_of log = {.seen = calloc(ALL, sizeof *log.seen)};
+	while (ends < partitions) {
+		bed_wait(&wait, "the end of a topic");
+		rd_kafka_message_t *message = rd_kafka_consumer_poll(rk, ADMIN_MS);
+		assert_non_null(message);
+		if (!message->err)
+			take(&log, message);
+		ends += message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
+		rd_kafka_message_destroy(message);
+	}
+	rd_kafka_destroy(rk);
+	return log;
+}
+
+void bed_log_free(struct log_of *log)
+{
+	for (size_t i = 0; i < log->count; i++) {
+		free(log->seen[i].headers);
+		free(log->seen[i].value);
+	}
+	free(log->seen);
 }
 
 /* ---- Destinations --------------------------------------------------------------------------- */

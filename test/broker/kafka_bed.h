@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <cmocka.h>
 
@@ -24,7 +25,7 @@ void bed_wait(struct bed_wait *wait, const char *what);
 /* HOST:PORT; exits with 77 (skipped) when there is none. `door`: "", "-sasl", "-ssl". */
 const char *bed_kafka(const char *door);
 void bed_kafka_do(const char *verb); /* to this broker: start, stop, kill, pause, resume */
-void bed_kafka_signal(int number);   /* to its process, at once */
+pid_t bed_kafka_pid(void);           /* its process, to be signalled at once */
 
 /* A new topic under a unique name. `max_bytes` NULL: the broker's. */
 void bed_topic(char ret[NAME_SIZE], const char *name, int partitions, const char *max_bytes);

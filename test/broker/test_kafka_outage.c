@@ -12,27 +12,33 @@ enum { COUNT = 400, AGGREGATES = 7, SECOND = 1000000, WAITING_LOOKS = 6 };
 
 static const char *const modes[] = {"transactional", "idempotent"};
 
-static struct broker *open_broker(const char *mode)
+/* In a transaction twice that, and a second for taking back. The limit has room for a busy machine,
+ * and none for the deadline that a destination has by default. */
+static const char deadline[] = "2s";
+enum { DEADLINE_COSTS = 10 * SECOND };
+
+static struct broker *open_broker(const char *mode, const char *timeout)
 {
-	const char *const more[] = {"mode", mode, "delivery_timeout", "2s", NULL};
+	const char *const more[] = {"mode", mode, "delivery_timeout", timeout, NULL};
 	return bed_broker("main", more);
 }
 
-static struct channel *reopen(struct broker *broker, struct channel *channel, const char *name)
+/* With time enough for a broker that has just been started. */
+static void send_patiently(const char *mode, const char *topic, struct record *records)
 {
+	struct broker *broker = open_broker(mode, "60s");
+	struct channel *channel = bed_channel(broker, topic);
+	assert_int_equal(IBID_OK, bed_publish(channel, records, COUNT));
 	broker->ops->close_channel(channel);
-	return bed_channel(broker, name);
+	broker_close(broker);
 }
 
 /* Nothing or something may have arrived: sent again, all is there and in order. */
-static void send_again(struct broker *broker, struct channel *channel, const char *topic,
-                       struct record *records)
+static void send_again(const char *mode, const char *topic, struct record *records)
 {
-	channel = reopen(broker, channel, topic);
-	assert_int_equal(IBID_OK, bed_publish(channel, records + COUNT, COUNT));
+	send_patiently(mode, topic, records + COUNT);
 	bed_check_ends(records, 2 * COUNT, RECORD_ACKED);
 	bed_check_log(topic, records, 2 * COUNT);
-	broker->ops->close_channel(channel);
 }
 
 static void a_silent_broker_costs_no_more_than_the_deadline(void **state)
@@ -41,9 +47,10 @@ static void a_silent_broker_costs_no_more_than_the_deadline(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		char topic[NAME_SIZE];
 		bed_topic(topic, "silent", 2, NULL);
-		struct broker *broker = open_broker(modes[i]);
-		struct channel *channel = bed_channel(broker, topic);
 		struct record *records = bed_records(topic, 0, 2 * COUNT, AGGREGATES);
+		send_patiently(modes[i], topic, records); /* what the next one needs is there then */
+		struct broker *broker = open_broker(modes[i], deadline);
+		struct channel *channel = bed_channel(broker, topic);
 		assert_int_equal(IBID_OK, bed_publish(channel, records, COUNT));
 		bed_kafka_do("pause");
 		int64_t began_us = env_steady_us(env_system());
@@ -61,8 +68,8 @@ static void a_silent_broker_costs_no_more_than_the_deadline(void **state)
 		              ibid_code_name(code), (long long)took_us / 1000,
 		              (long long)closing_us / 1000);
 		assert_true(expected);
-		assert_true(took_us < 6 * SECOND);
-		send_again(broker, NULL, topic, records);
+		assert_true(took_us < DEADLINE_COSTS);
+		send_again(modes[i], topic, records);
 		bed_records_free(records, 2 * COUNT);
 		broker_close(broker);
 	}
@@ -124,10 +131,10 @@ static void who_stops_does_not_wait_for_a_silent_broker(void **state)
 		print_message("%s: %s, %lld ms after the stop\n", modes[i], ibid_code_name(code),
 		              (long long)took_us / 1000);
 		assert_true(code == IBID_OK || code == IBID_UNKNOWN);
-		assert_true(took_us < 3 * SECOND);
+		assert_true(took_us < 20 * SECOND); /* not at the deadline */
 		for (size_t r = COUNT; r < 2 * COUNT; r++)
 			assert_int_not_equal(RECORD_ACKED, records[r].end);
-		send_again(broker, NULL, topic, records);
+		send_again(modes[i], topic, records);
 		bed_records_free(records, 2 * COUNT);
 		broker_close(broker);
 	}
@@ -139,15 +146,17 @@ static void a_broker_that_was_killed_between_two_batches_is_found_again(void **s
 	for (size_t i = 0; i < 2; i++) {
 		char topic[NAME_SIZE];
 		bed_topic(topic, "killed", 2, NULL);
-		struct broker *broker = open_broker(modes[i]);
-		struct channel *channel = bed_channel(broker, topic);
 		struct record *records = bed_records(topic, 0, 2 * COUNT, AGGREGATES);
+		send_patiently(modes[i], topic, records); /* what the next one needs is there then */
+		struct broker *broker = open_broker(modes[i], deadline);
+		struct channel *channel = bed_channel(broker, topic);
 		assert_int_equal(IBID_OK, bed_publish(channel, records, COUNT));
 		bed_kafka_do("kill");
 		enum ibid_code code = bed_publish(channel, records + COUNT, COUNT);
 		bed_kafka_do("start");
 		assert_true(code == IBID_UNAVAILABLE || code == IBID_UNKNOWN);
-		send_again(broker, channel, topic, records);
+		broker->ops->close_channel(channel);
+		send_again(modes[i], topic, records);
 		bed_records_free(records, 2 * COUNT);
 		broker_close(broker);
 	}
@@ -156,8 +165,9 @@ static void a_broker_that_was_killed_between_two_batches_is_found_again(void **s
 /* ---- While batches are under way ------------------------------------------------------------- */
 
 enum {
-	STAGE = 8, /* batches of one stage: its first ones are quiet, then the broker is hurt */
-	QUIET = 2,
+	STAGE = 100,     /* batches that may go until the broker is hurt: more than there is time for */
+	QUIET = 2,       /* batches before that */
+	AFTER = 6,       /* and after it */
 	KILOBYTE = 1024, /* of payload: a batch is more than one request to each partition */
 };
 
@@ -204,7 +214,7 @@ static void *publish_all(void *user)
 	const struct broker_ops *ops = publisher->broker->ops;
 	while (!atomic_load(&publisher->end)) {
 		size_t batch = atomic_load(&publisher->done);
-		if (batch == atomic_load(&publisher->may)) {
+		if (batch >= atomic_load(&publisher->may)) {
 			usleep(200);
 			continue;
 		}
@@ -236,27 +246,30 @@ static void wait_for(const char *what, const atomic_size_t *counter, size_t numb
 /* The broker is hurt in the middle of a batch, and back only when somebody has noticed. */
 static void hurt(struct publisher *publisher, int number, const char *cure)
 {
+	pid_t pid = bed_kafka_pid();
 	size_t before = atomic_load(&publisher->done);
 	atomic_store(&publisher->may, before + STAGE);
 	wait_for("quiet batches", &publisher->done, before + QUIET);
 	size_t troubles = atomic_load(&publisher->troubles);
-	bed_kafka_signal(number);
+	assert_int_equal(0, kill(pid, number));
 	assert_true(atomic_load(&publisher->done) < before + STAGE); /* it was in the middle */
 	wait_for("trouble", &publisher->troubles, troubles + 1);
+	size_t after = atomic_load(&publisher->done) + AFTER;
+	atomic_store(&publisher->may, after);
 	bed_kafka_do(cure);
-	wait_for("batches after the trouble", &publisher->done, before + STAGE);
+	wait_for("batches after the trouble", &publisher->done, after);
 }
 
 static void batches_go_on_in_order_over_kills_and_pauses(void **state)
 {
 	(void)state;
-	enum { BATCHES = 2 * STAGE };
+	enum { BATCHES = 2 * (STAGE + AFTER) };
 	for (size_t i = 0; i < 2; i++) {
 		static char topic[NAME_SIZE];
 		bed_topic(topic, "through", 2, NULL);
 		static struct publisher publisher; /* its thread may outlive a test that fails */
 		publisher = (struct publisher){
-		    .broker = open_broker(modes[i]),
+		    .broker = open_broker(modes[i], deadline),
 		    .records = bed_records(topic, 0, BATCHES * COUNT, AGGREGATES),
 		    .topic = topic,
 		};
@@ -269,9 +282,9 @@ static void batches_go_on_in_order_over_kills_and_pauses(void **state)
 		atomic_store(&publisher.end, true);
 		pthread_join(thread, NULL);
 		print_message("%s: %zu batches, %zu troubles, the longest took %lld ms\n", modes[i],
-		              (size_t)BATCHES, atomic_load(&publisher.troubles),
+		              atomic_load(&publisher.done), atomic_load(&publisher.troubles),
 		              (long long)publisher.longest_us / 1000);
-		assert_true(publisher.longest_us < 6 * SECOND);
+		assert_true(publisher.longest_us < DEADLINE_COSTS);
 		bed_check_log(topic, publisher.records, BATCHES * COUNT);
 		bed_records_free(publisher.records, BATCHES * COUNT);
 		broker_close(publisher.broker);

@@ -41,7 +41,7 @@ static struct broker *as_user(const char *user, const char *password, const char
 	                            "sasl.password",
 	                            password,
 	                            "delivery_timeout",
-	                            "5s",
+	                            "60s",
 	                            "mode",
 	                            mode,
 	                            NULL};
@@ -52,7 +52,7 @@ static struct broker *over_tls(const char *ca)
 {
 	const char *const more[] = {
 	    "brokers", ssl_door, "security.protocol", "ssl", "ssl.ca.location", ca, "delivery_timeout",
-	    "5s",      NULL};
+	    "60s",     NULL};
 	return bed_broker("main", more);
 }
 
@@ -183,7 +183,7 @@ static void denied(struct broker *broker, const char *part)
 	int64_t began_us = env_steady_us(env_system());
 	assert_int_equal(IBID_DENIED, broker->ops->open_channel(broker, "g0", &channel, &err));
 	print_message("%s\n", err.text);
-	assert_true(env_steady_us(env_system()) - began_us < 4000000); /* not at the deadline */
+	assert_true(env_steady_us(env_system()) - began_us < 30000000); /* not at the deadline */
 	assert_null(channel);
 	if (!strstr(err.text, part))
 		fail_msg("`%s` does not say `%s`", err.text, part);
@@ -232,7 +232,7 @@ static void a_password_may_stand_in_a_file_of_its_owner(void **state)
 	                            "sasl.mechanisms",
 	                            "PLAIN",
 	                            "delivery_timeout",
-	                            "5s",
+	                            "60s",
 	                            "mode",
 	                            "transactional",
 	                            "sasl.password_file",

@@ -28,7 +28,7 @@ struct pair {
 };
 
 struct proxy {
-	int listener, port, server_port;
+	int keeper, listener, port, server_port;
 	pthread_t thread;
 	int stop, trick;
 	unsigned syncs;
@@ -165,6 +165,16 @@ static void *accept_all(void *user)
 	return NULL;
 }
 
+/* Several may have one port while at most one listens. */
+static int bound_to(int port)
+{
+	int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_in address = loopback(port);
+	must(fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0);
+	must(bind(fd, (struct sockaddr *)&address, sizeof address) == 0);
+	return fd;
+}
+
 struct proxy *proxy_new(int server_port)
 {
 	struct sockaddr_in address = loopback(0);
@@ -172,11 +182,11 @@ struct proxy *proxy_new(int server_port)
 	struct proxy *proxy = calloc(1, sizeof *proxy);
 	must(proxy != NULL);
 	proxy->server_port = server_port;
-	proxy->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	must(bind(proxy->listener, (struct sockaddr *)&address, size) == 0);
-	must(listen(proxy->listener, 16) == 0);
-	must(getsockname(proxy->listener, (struct sockaddr *)&address, &size) == 0);
+	proxy->keeper = bound_to(0);
+	must(getsockname(proxy->keeper, (struct sockaddr *)&address, &size) == 0);
 	proxy->port = ntohs(address.sin_port);
+	proxy->listener = bound_to(proxy->port);
+	must(listen(proxy->listener, 16) == 0);
 	must(pthread_create(&proxy->thread, NULL, accept_all, proxy) == 0);
 	return proxy;
 }
@@ -196,12 +206,19 @@ unsigned proxy_syncs(const struct proxy *proxy)
 	return __atomic_load_n(&proxy->syncs, __ATOMIC_SEQ_CST);
 }
 
-void proxy_free(struct proxy *proxy)
+void proxy_stop(struct proxy *proxy)
 {
 	__atomic_store_n(&proxy->stop, 1, __ATOMIC_SEQ_CST);
 	pthread_join(proxy->thread, NULL);
 	for (size_t i = 0; i < proxy->pair_count; i++)
 		pthread_join(proxy->pairs[i].thread, NULL);
 	close(proxy->listener);
+}
+
+void proxy_free(struct proxy *proxy)
+{
+	if (!stopped(proxy))
+		proxy_stop(proxy);
+	close(proxy->keeper);
 	free(proxy);
 }

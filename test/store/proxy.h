@@ -18,6 +18,8 @@ int proxy_port(const struct proxy *proxy);
 void proxy_play(struct proxy *proxy, enum proxy_trick trick); /* once, with whoever sends next */
 /* Round trips so far: Sync messages of PostgreSQL's protocol that clients sent. */
 unsigned proxy_syncs(const struct proxy *proxy);
+/* Nobody listens there any more, and until proxy_free nobody else can. */
+void proxy_stop(struct proxy *proxy);
 void proxy_free(struct proxy *proxy);
 
 #endif

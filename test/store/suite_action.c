@@ -425,6 +425,7 @@ void exception_opened_by_many_at_once_is_one(void **state) /* I8 */
 	struct opening openings[THREADS];
 	struct exception_row *got;
 	struct exception_filter all = {.queue = -1, .state = -1, .limit = 9};
+	be_patient(bed);
 	for (unsigned i = 0; i < THREADS; i++) {
 		openings[i] = (struct opening){.bed = bed, .n = i + 1};
 		assert_int_equal(pthread_create(&threads[i], NULL, open_in_thread, &openings[i]), 0);
@@ -558,6 +559,7 @@ void of_many_who_pause_at_once_one_does(void **state) /* K07 */
 	struct opening openings[THREADS];
 	struct pause_row *got;
 	unsigned done = 0;
+	be_patient(bed);
 	for (unsigned i = 0; i < THREADS; i++) {
 		openings[i] = (struct opening){.bed = bed, .n = i + 1};
 		assert_int_equal(pthread_create(&threads[i], NULL, pause_in_thread, &openings[i]), 0);

@@ -81,6 +81,13 @@ int close_bed(void **state)
 	return 0;
 }
 
+void be_patient(struct bed *bed)
+{
+	struct store *store = backend->patient();
+	store_close(bed->store);
+	bed->store = store;
+}
+
 /* Ids that are ordered by `n`. */
 struct uuid make_id(unsigned n)
 {

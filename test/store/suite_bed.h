@@ -55,6 +55,7 @@ void check(struct bed *bed, enum ibid_code code);
 int open_empty(void **state);
 int open_ready(void **state);
 int close_bed(void **state);
+void be_patient(struct bed *bed); /* from here on its store waits with SUITE_PATIENT_MS */
 struct uuid make_id(unsigned n);
 const char *id_text(struct bed *bed, struct uuid id);
 struct identity identity_of(const char *key);

@@ -228,6 +228,7 @@ void different_commands_at_once_all_run_and_versions_have_no_gap(void **state) /
 	struct claiming writers[WRITERS] = {{.bed = NULL}};
 	pthread_t threads[WRITERS];
 	pthread_barrier_t start;
+	be_patient(bed);
 	pthread_barrier_init(&start, NULL, WRITERS);
 	for (unsigned i = 0; i < WRITERS; i++) {
 		writers[i] = (struct claiming){

@@ -307,9 +307,10 @@ void lanes_leased_by_many_at_once_go_to_one_each(void **state) /* I6 */
 {
 	enum { RELAYS = 8 };
 	struct bed *bed = bed_of(state);
-	struct store *other = backend->again();
+	struct store *other = backend->patient();
 	struct leasing relays[RELAYS] = {{.store = NULL}};
 	unsigned taken[OUTBOX_LANES] = {0};
+	be_patient(bed);
 	for (unsigned i = 0; i < RELAYS; i++) {
 		relays[i].store = i % 2 ? other : bed->store;
 		snprintf(relays[i].name, sizeof relays[i].name, "relay-%u", i);

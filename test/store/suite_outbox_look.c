@@ -429,6 +429,7 @@ void event_counted_by_many_at_once_is_counted_once(void **state) /* K01 */
 	struct counter counters[COUNTERS];
 	pthread_t threads[COUNTERS];
 	atomic_bool stop = false;
+	be_patient(bed);
 	for (size_t i = 0; i < COUNTERS; i++) {
 		counters[i] = (struct counter){.store = bed->store, .stop = &stop};
 		assert_int_equal(pthread_create(&threads[i], NULL, keep_counting, &counters[i]), 0);

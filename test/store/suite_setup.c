@@ -51,8 +51,9 @@ void two_migrate_at_once_and_one_does_it(void **state)
 	struct bed *bed = bed_of(state);
 	pthread_barrier_t start;
 	pthread_t threads[2];
+	be_patient(bed);
 	struct migrating who[2] = {{.store = bed->store, .start = &start, .from = -1},
-	                           {.store = backend->again(), .start = &start, .from = -1}};
+	                           {.store = backend->patient(), .start = &start, .from = -1}};
 	pthread_barrier_init(&start, NULL, 2);
 	for (int i = 0; i < 2; i++)
 		pthread_create(&threads[i], NULL, migrate_in_thread, &who[i]);

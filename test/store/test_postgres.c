@@ -77,6 +77,11 @@ static struct store *again(void)
 	return fixture_store(fixture_own_url(), 16, SUITE_BUSY_MS);
 }
 
+static struct store *patient(void)
+{
+	return fixture_store(fixture_own_url(), 16, SUITE_PATIENT_MS);
+}
+
 static struct store *fresh(void)
 {
 	fixture_database();
@@ -103,8 +108,9 @@ static void disconnect_own(void *link)
 
 int main(void)
 {
-	static const struct suite_backend backend = {fresh, again,       fixture_exec, fixture_number,
-	                                             sql,   connect_own, run_own,      disconnect_own};
+	static const struct suite_backend backend = {fresh,        again,          patient,
+	                                             fixture_exec, fixture_number, sql,
+	                                             connect_own,  run_own,        disconnect_own};
 	fixture_start();
 	int failed = suite_run("postgres", &backend);
 	fixture_stop();

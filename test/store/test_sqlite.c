@@ -95,28 +95,39 @@ static const char *const sql[SUITE_SQL_COUNT] = {
     [SUITE_COUNT_AUDIT] = "select count(*) from ibid_audit",
 };
 
-static enum ibid_code try_open(const char *url, bool create, struct store **ret,
-                               struct ibid_err *err)
+static enum ibid_code try_open_with(unsigned busy_ms, const char *url, bool create,
+                                    struct store **ret, struct ibid_err *err)
 {
 	struct store_options options = {
 	    .url = url,
 	    .create = create,
 	    .connections = 8,
-	    .busy_ms = SUITE_BUSY_MS,
+	    .busy_ms = busy_ms,
 	    .env = env_system(),
 	};
 	return store_open(&options, ret, err);
 }
 
-static struct store *open_path(bool create)
+static enum ibid_code try_open(const char *url, bool create, struct store **ret,
+                               struct ibid_err *err)
+{
+	return try_open_with(SUITE_BUSY_MS, url, create, ret, err);
+}
+
+static struct store *open_path_with(unsigned busy_ms, bool create)
 {
 	char url[160];
 	struct store *store = NULL;
 	struct ibid_err err;
 	snprintf(url, sizeof url, "sqlite:%s", path);
-	if (try_open(url, create, &store, &err))
+	if (try_open_with(busy_ms, url, create, &store, &err))
 		fail_msg("%s", err.text);
 	return store;
+}
+
+static struct store *open_path(bool create)
+{
+	return open_path_with(SUITE_BUSY_MS, create);
 }
 
 static struct store *fresh(void)
@@ -128,6 +139,11 @@ static struct store *fresh(void)
 static struct store *again(void)
 {
 	return open_path(false);
+}
+
+static struct store *patient(void)
+{
+	return open_path_with(SUITE_PATIENT_MS, false);
 }
 
 static sqlite3 *open_raw(void)
@@ -175,7 +191,7 @@ static void disconnect_own(void *db)
 	assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
-static const struct suite_backend sqlite = {fresh, again,       exec,    number,
+static const struct suite_backend sqlite = {fresh, again,       patient, exec,          number,
                                             sql,   connect_own, run_own, disconnect_own};
 
 /* ---- Opening -------------------------------------------------------------------------------- */
@@ -1169,7 +1185,8 @@ static void migrate_in_child(void)
 	char url[160];
 	int from, to;
 	snprintf(url, sizeof url, "sqlite:%s", path);
-	if (try_open(url, true, &store, &err) || store->ops->migrate(store, &from, &to, &err)) {
+	if (try_open_with(SUITE_PATIENT_MS, url, true, &store, &err) ||
+	    store->ops->migrate(store, &from, &to, &err)) {
 		print_error("%s\n", err.text);
 		_exit(1);
 	}
