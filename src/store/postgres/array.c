@@ -24,6 +24,7 @@ static const unsigned element_oids[] = {
     [PG_TEXT] = OID_TEXT, [PG_TIME] = OID_TIMESTAMPTZ, [PG_UUID] = OID_UUID,
 };
 
+#define NULL_SIZE     UINT32_MAX               /* of an element that is NULL */
 #define EPOCH_2000_US INT64_C(946684800000000) /* where the server's times begin */
 
 static void add_number(struct str *bytes, uint64_t number, size_t size)
@@ -58,12 +59,13 @@ static void begin_element(struct pg_arrays *arrays, enum pg_element element, siz
 	assert(arrays->left && arrays->element == element);
 	(void)element;
 	arrays->left--;
+	arrays->filled[arrays->count - 1] |= size != NULL_SIZE;
 	add_u32(&arrays->bytes, (uint32_t)size);
 }
 
 static void add_null(struct pg_arrays *arrays, enum pg_element element)
 {
-	begin_element(arrays, element, UINT32_MAX);
+	begin_element(arrays, element, NULL_SIZE);
 }
 
 void pg_arrays_text(struct pg_arrays *arrays, const char *text)
@@ -130,7 +132,7 @@ bool pg_arrays_end(struct pg_arrays *arrays, struct arena *arena, struct pg_call
 	int *lengths = arena_array(arena, count, sizeof *lengths);
 	for (size_t i = 0; bytes && values && lengths && i < count; i++) {
 		size_t end = i + 1 < count ? arrays->starts[i + 1] : size;
-		values[i] = bytes + arrays->starts[i];
+		values[i] = arrays->filled[i] ? bytes + arrays->starts[i] : NULL;
 		lengths[i] = (int)(end - arrays->starts[i]);
 	}
 	str_release(&arrays->bytes);

@@ -15,8 +15,9 @@ struct pg_arrays {
 	struct str bytes;
 	size_t starts[PG_ARRAYS_MAX];
 	size_t count;
-	enum pg_element element; /* of the last array */
-	size_t left;             /* elements that it still lacks */
+	bool filled[PG_ARRAYS_MAX]; /* not all of it is NULL */
+	enum pg_element element;    /* of the last array */
+	size_t left;                /* elements that it still lacks */
 };
 #define PG_ARRAYS_INIT ((struct pg_arrays){.bytes = STR_INIT(PG_ARRAYS_BYTES)})
 
@@ -32,7 +33,8 @@ void pg_arrays_time(struct pg_arrays *arrays, int64_t us);
 void pg_arrays_time_or_null(struct pg_arrays *arrays, int64_t us);
 void pg_arrays_uuid(struct pg_arrays *arrays, const struct uuid *uuid);
 
-/* Make them the parameters of a call, in the arena, and release them. False without memory. */
+/* Make them the parameters of a call, in the arena, and release them; one of nothing but NULLs is
+ * NULL itself, of which unnest makes the same beside others. False without memory. */
 IBID_CHECK bool pg_arrays_end(struct pg_arrays *arrays, struct arena *arena, struct pg_call *call);
 
 /* The same as text, for a statement that has other parameters, too: begin an array with a value, or

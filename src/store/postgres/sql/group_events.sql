@@ -8,7 +8,10 @@
 with moved as (
 	insert into ibid.aggregate as head (tenant, type, id, version, lane, xid)
 	select tenant, type, id, events, ibid.lane_of(tenant, type, id), case when sent then pg_current_xact_id() end
-	from unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::boolean[]) as each(tenant, type, id, events, sent)
+	from (
+		select unnest($1::text[]) as tenant, unnest($2::text[]) as type, unnest($3::text[]) as id, unnest($4::int[]) as events,
+			unnest($5::boolean[]) as sent
+	) as each
 	on conflict (tenant, type, id) do update set version = head.version + excluded.version,
 		xid = coalesce(excluded.xid, head.xid),
 		before = case when excluded.xid is null then head.before else head.xid end
@@ -21,9 +24,13 @@ select each.tenant, each.id, each.command_id, each.ordinal, each.aggregate_type,
 	moved.version - each.behind, each.key, each.correlation_id, each.causation_id, each.partition_key, each.at,
 	each.traceparent, each.tracestate, each.topic, each.headers, moved.lane,
 	case when each.topic is null then null when each.later then pg_current_xact_id() else moved.before end
-from unnest($6::text[], $7::uuid[], $8::text[], $9::uuid[], $10::int[], $11::text[], $12::text[], $13::text[], $14::text[],
-		$15::int[], $16::boolean[], $17::text[], $18::text[], $19::timestamptz[], $20::text[], $21::text[], $22::text[],
-		$23::text[], $24::text[])
-	as each(tenant, id, key, command_id, ordinal, aggregate_type, aggregate_id, type, payload, behind, later, correlation_id,
-		causation_id, at, traceparent, tracestate, topic, partition_key, headers)
+from (
+	select unnest($6::text[]) as tenant, unnest($7::uuid[]) as id, unnest($8::text[]) as key,
+		unnest($9::uuid[]) as command_id, unnest($10::int[]) as ordinal, unnest($11::text[]) as aggregate_type,
+		unnest($12::text[]) as aggregate_id, unnest($13::text[]) as type, unnest($14::text[]) as payload,
+		unnest($15::int[]) as behind, unnest($16::boolean[]) as later, unnest($17::text[]) as correlation_id,
+		unnest($18::text[]) as causation_id, unnest($19::timestamptz[]) as at, unnest($20::text[]) as traceparent,
+		unnest($21::text[]) as tracestate, unnest($22::text[]) as topic, unnest($23::text[]) as partition_key,
+		unnest($24::text[]) as headers
+) as each
 join moved on moved.tenant = each.tenant and moved.type = each.aggregate_type and moved.id = each.aggregate_id

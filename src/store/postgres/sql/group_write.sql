@@ -6,13 +6,14 @@
 -- The rows and the audit entries of commands that were executed: command_insert and audit_insert for
 -- many. command_pkey arbitrates (I2).
 with each as (
-	select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::uuid[], $6::int[], $7::int[],
-		$8::bytea[], $9::int[], $10::text[], $11::text[], $12::text[], $13::text[], $14::timestamptz[],
-		$15::timestamptz[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[],
-		$21::text[], $22::text[])
-	as each(tenant, operation, scope, key, id, scheme, contract_version, fingerprint, status, kept_type,
-		kept_id, client, actor, at, expires_at, fact, resource_type, resource_id, correlation_id,
-		causation_id, traceparent, tracestate)
+	select unnest($1::text[]) as tenant, unnest($2::text[]) as operation, unnest($3::text[]) as scope,
+		unnest($4::text[]) as key, unnest($5::uuid[]) as id, unnest($6::int[]) as scheme,
+		unnest($7::int[]) as contract_version, unnest($8::bytea[]) as fingerprint, unnest($9::int[]) as status,
+		unnest($10::text[]) as kept_type, unnest($11::text[]) as kept_id, unnest($12::text[]) as client,
+		unnest($13::text[]) as actor, unnest($14::timestamptz[]) as at, unnest($15::timestamptz[]) as expires_at,
+		unnest($16::text[]) as fact, unnest($17::text[]) as resource_type, unnest($18::text[]) as resource_id,
+		unnest($19::text[]) as correlation_id, unnest($20::text[]) as causation_id, unnest($21::text[]) as traceparent,
+		unnest($22::text[]) as tracestate
 ), commands as (
 	insert into ibid.command (tenant, operation, scope, key, id, state, scheme, contract_version,
 		fingerprint, linked, status, resource_type, resource_id, audit_id, attempts, client, actor,
