@@ -18,6 +18,7 @@
 enum {
 	QUEUE_MAX_DEFAULT = 4096,
 	COMEBACK_US = 100, /* within which who was just served is back with its next command */
+	CROWD = 12,        /* of so many, half go together */
 };
 
 struct lane {
@@ -25,6 +26,7 @@ struct lane {
 	pthread_mutex_t lock;
 	bool busy;
 	size_t expected; /* who was served last, and who waited then: 0 or 1 when it is quiet */
+	size_t awaited;  /* by who gathers */
 	pthread_cond_t gathered;
 	uint64_t turn; /* of who was served last */
 	struct waiter *first;
@@ -79,7 +81,8 @@ struct group *group_new(struct store *store, unsigned queue_max)
 	if (!group)
 		return NULL;
 	group->store = store;
-	group->lane_count = store->ops->one_writer ? 1 : GROUP_LANES;
+	group->lane_count = store->ops->lanes(store);
+	assert(group->lane_count <= GROUP_LANES);
 	group->queue_max = (queue_max ? queue_max : QUEUE_MAX_DEFAULT);
 	for (size_t i = 0; i < group->lane_count; i++) {
 		group->lanes[i].group = group;
@@ -122,7 +125,7 @@ static bool enqueue(struct lane *lane, struct waiter *waiter)
 		place = &(*place)->next;
 	waiter->next = *place;
 	*place = waiter;
-	if (++lane->waiting >= lane->expected)
+	if (++lane->waiting >= lane->awaited)
 		pthread_cond_signal(&lane->gathered);
 	return true;
 }
@@ -168,16 +171,17 @@ static struct waiter *dequeue(struct lane *lane, struct waiter **at)
 	return waiter;
 }
 
-/* Out of the queue: the leader, wherever it stands by now, and whose turn it is, in order. A twin
- * waits for the commit. */
-static size_t take_batch(struct lane *lane, const struct waiter *leader, struct waiter **ret)
+/* Out of the queue: the leader, wherever it stands by now, and `most` whose turn it is, in order. A
+ * twin waits for the commit. */
+static size_t take_batch(struct lane *lane, const struct waiter *leader, size_t most,
+                         struct waiter **ret)
 {
 	size_t count = 0;
 	struct waiter **at = &lane->first;
 	while (*at != leader)
 		at = &(*at)->next;
 	ret[count++] = dequeue(lane, at);
-	for (at = &lane->first; *at && count < GROUP_MAX;) {
+	for (at = &lane->first; *at && count < most;) {
 		if (has_twin(ret, count, *at))
 			at = &(*at)->next;
 		else
@@ -212,13 +216,22 @@ static void run_batch(struct lane *lane, struct waiter **batch, size_t count)
 /* Threads that submit in a loop come back at once, but not before the next leader: without a moment
  * for them, batches of one and of all but one would take turns. Who does not come is not expected
  * again. */
-static void gather(struct lane *lane)
+static void gather(struct lane *lane, size_t awaited)
 {
-	size_t most = lane->expected < GROUP_MAX ? lane->expected : GROUP_MAX;
 	struct timespec until = steady_after(COMEBACK_US);
-	while (lane->waiting < most)
+	lane->awaited = awaited;
+	while (lane->waiting < awaited)
 		if (pthread_cond_timedwait(&lane->gathered, &lane->lock, &until))
 			return;
+}
+
+/* Those without a thread come back later, over a network: while half of a crowd is served, the
+ * other half does that. */
+static size_t half_of_crowd(const struct lane *lane)
+{
+	size_t crowd = lane->expected > lane->waiting ? lane->expected : lane->waiting;
+	size_t half = crowd < CROWD ? crowd : (crowd + 1) / 2;
+	return half < GROUP_MAX ? half : GROUP_MAX;
 }
 
 /* Run a batch that was taken out of the queue, and tell its members. The lane is locked before and
@@ -250,8 +263,8 @@ static void serve(struct lane *lane, struct waiter **batch, size_t count)
 static bool lead(struct lane *lane, struct waiter *self)
 {
 	struct waiter *batch[GROUP_MAX];
-	gather(lane);
-	size_t count = take_batch(lane, self, batch);
+	gather(lane, lane->expected < GROUP_MAX ? lane->expected : GROUP_MAX);
+	size_t count = take_batch(lane, self, GROUP_MAX, batch);
 	if (count == 1)
 		return false;
 	serve(lane, batch, count);
@@ -274,8 +287,8 @@ void group_lead(struct lane *lane)
 	if (!first->place->told) { /* it came since, with a thread of its own */
 		call(lane, first);
 	} else {
-		gather(lane);
-		size_t count = take_batch(lane, first, batch);
+		gather(lane, half_of_crowd(lane));
+		size_t count = take_batch(lane, first, half_of_crowd(lane), batch);
 		if (count == 1)
 			alone = batch[0]->place;
 		else

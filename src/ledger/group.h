@@ -21,7 +21,7 @@
 struct group;
 struct lane;
 
-enum { GROUP_LANES = 2 }; /* that work at the same time, where a store has several writers */
+enum { GROUP_LANES = 2 }; /* that work at the same time, at most: see lanes of the store */
 
 /* `queue_max`: how many may wait, 0 for the default; one tenant has half of that. NULL without
  * memory. */

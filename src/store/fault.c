@@ -340,6 +340,12 @@ static enum ibid_code fault_run_group(struct store *store, struct group_member *
 	return what == FAULT_ACT_AFTER ? err_set(err, IBID_UNKNOWN, "injected fault") : code;
 }
 
+static size_t fault_lanes(const struct store *store)
+{
+	const struct fault *fault = (const struct fault *)store;
+	return fault->inner->ops->lanes(fault->inner);
+}
+
 static enum ibid_code fault_commit(struct tx **tx, struct arena *arena, struct outcome *ret,
                                    struct ibid_err *err)
 {
@@ -462,6 +468,7 @@ static const struct store_ops fault_ops = {
     .check_tx = fault_check_tx,
     .express = fault_express,
     .run_group = fault_run_group,
+    .lanes = fault_lanes,
     .commit = fault_commit,
     .rollback = fault_rollback,
     .adopt = fault_adopt,

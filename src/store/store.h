@@ -445,6 +445,7 @@ struct store_ops {
 	enum ibid_code (*run_group)(struct store *, struct group_member **, size_t count,
 	                            struct ibid_err *);
 	bool one_writer; /* there is no order of row locks that members could get wrong */
+	size_t (*lanes)(const struct store *); /* groups that it pays to run at the same time, 1 or 2 */
 
 	/* After a commit of unknown outcome, or to wait for a twin: on a new connection to the primary,
 	 * wait at most `wait_us` for whoever holds the identity, then look (I7). Gives CLAIM_FREE (no

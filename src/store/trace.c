@@ -342,6 +342,12 @@ static enum ibid_code trace_run_group(struct store *store, struct group_member *
 	return TRACED(trace, run_group, trace->inner, members, count, err);
 }
 
+static size_t trace_lanes(const struct store *store)
+{
+	const struct trace *trace = (const struct trace *)store;
+	return trace->inner->ops->lanes(trace->inner);
+}
+
 static enum ibid_code trace_commit(struct tx **tx, struct arena *arena, struct outcome *ret,
                                    struct ibid_err *err)
 {
@@ -802,6 +808,7 @@ static const struct store_ops trace_ops = {
     .check_tx = trace_check_tx,
     .express = trace_express,
     .run_group = trace_run_group,
+    .lanes = trace_lanes,
     .commit = trace_commit,
     .rollback = trace_rollback,
     .adopt = trace_adopt,

@@ -4,8 +4,10 @@
 #include "support/bed.h"
 
 #include "ledger/crew.h"
+#include "ledger/group.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -377,6 +379,59 @@ static void outcomes_are_passed_on_whoever_led(void **state)
 	free(own);
 }
 
+/* ---- Batches -------------------------------------------------------------------------------- */
+
+/* The first is held until all others wait. */
+static atomic_size_t awaited;
+static atomic_int groups;
+
+static void on_verb(void *user, const char *verb, bool after, enum ibid_code code)
+{
+	(void)user;
+	(void)code;
+	if (after || !awaited)
+		return;
+	groups += strcmp(verb, "run_group") == 0;
+	if (strcmp(verb, "claim") == 0 || strcmp(verb, "express") == 0)
+		while (group_waiting(ibid->ledger->group) < awaited)
+			sched_yield();
+}
+
+static struct store *wrap(void *user, struct store *store)
+{
+	return store_trace_wrap(store, on_verb, user);
+}
+
+static void a_few_go_together_and_of_a_crowd_half(void **state)
+{
+	static const struct {
+		unsigned all;
+		int groups;
+	} cases[] = {{9, 1}, {24, 2}};
+	struct api_seams seams = {.wrap = wrap};
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct errand errands[24];
+		struct ibid_err err = {0};
+		crew_free(crew);
+		ibid_close(ibid);
+		ibid = bed_ibid(&bed, &seams); /* it was quiet before */
+		assert_int_equal(crew_new(ibid->ledger, THREADS, TASKS_MAX, &crew, &err), IBID_OK);
+		groups = 0;
+		awaited = cases[i].all - 1;
+		for (unsigned n = 0; n < cases[i].all; n++) {
+			errands[n] = adds("add", (unsigned)i * 100 + n, 1);
+			assert_int_equal(send_errand(&errands[n]), IBID_OK);
+		}
+		come_home(errands, cases[i].all);
+		awaited = 0;
+		for (unsigned n = 0; n < cases[i].all; n++)
+			assert_true(ended_well(&errands[n]));
+		assert_int_equal(groups, cases[i].groups);
+	}
+	assert_effects(9 + 24);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(int argc, char **argv)
@@ -389,6 +444,7 @@ int main(int argc, char **argv)
 	    TEST(a_full_crew_says_so_and_one_tenant_has_half_of_it),
 	    TEST(every_thread_wakes_for_a_crowd),
 	    TEST(outcomes_are_passed_on_whoever_led),
+	    TEST(a_few_go_together_and_of_a_crowd_half),
 	};
 	bed_choose(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -390,12 +390,11 @@ static void resolve_keeps_trying_to_connect_until_its_time_is_over(void **state)
 	(void)state;
 	env_virtual_init(&clock, 1, 1);
 	pg_store_of(lost.proxied)->env = &clock.env;
-	proxy_free(lost.proxy); /* nobody listens there any more */
+	proxy_stop(lost.proxy);
 	assert_int_equal(lost.proxied->ops->resolve(lost.proxied, &arena, &id, 300000, &got, &err),
 	                 IBID_UNAVAILABLE);
 	assert_true(env_steady_us(&clock.env) >= 300000);
-	store_close(lost.proxied);
-	store_close(lost.direct);
+	lost_free(&lost);
 	arena_release(&arena);
 }
 
@@ -496,6 +495,15 @@ static void a_transaction_tells_whether_its_handler_ended_it(void **state)
 	arena_release(&arena);
 }
 
+/* For those who wait for each other: a busy machine does not decide what they are told. */
+enum { PATIENT_MS = 20000 };
+
+static struct store *fresh_and_patient(void)
+{
+	store_close(fixture_fresh());
+	return fixture_store(fixture_own_url(), 8, PATIENT_MS);
+}
+
 struct locking {
 	struct store *store;
 	struct tx *tx;
@@ -517,15 +525,16 @@ static void a_row_that_is_held_is_waited_for_and_then_its_commit_is_seen(void **
 	struct arena arena = {0};
 	struct ibid_err err;
 	pthread_t thread;
-	struct store *store = fixture_fresh();
+	struct store *store = fresh_and_patient();
 	(void)state;
 	struct tx *tx = must_claim(store, &arena, "first");
 	struct locking waiting = {.store = store, .tx = must_claim(store, &arena, "second")};
 	assert_int_equal(store->ops->lock_row(tx, "r", &err), IBID_OK);
 	pthread_create(&thread, NULL, lock_in_thread, &waiting);
+	int64_t until_us = env_steady_us(env_system()) + PATIENT_MS * INT64_C(1000);
 	while (!fixture_number("select count(*) from pg_locks join pg_stat_activity using (pid) "
 	                       "where not granted and datname = current_database()"))
-		;
+		assert_true(env_steady_us(env_system()) < until_us);
 	assert_int_equal(put_and_commit(store, &arena, tx, "first", &err), IBID_OK);
 	pthread_join(thread, NULL);
 	assert_int_equal(waiting.code, IBID_OK);
@@ -754,7 +763,7 @@ static void *update_two(void *user)
 
 static void one_of_two_in_a_deadlock_is_told_to_retry(void **state)
 {
-	struct store *store = fixture_fresh();
+	struct store *store = fresh_and_patient(); /* the server looks for one after a second */
 	pthread_barrier_t both;
 	pthread_t thread;
 	(void)state;
@@ -936,6 +945,45 @@ static void a_statement_is_named_by_its_text_and_types(void **state)
 	store_close(store);
 	store_close(setup);
 	arena_release(&arena);
+}
+
+static size_t lanes_of(const char *query)
+{
+	struct store *store = fixture_store(fixture_url("postgres", fixture_port(), query), 1, 1500);
+	size_t lanes = store->ops->lanes(store);
+	store_close(store);
+	return lanes;
+}
+
+static void lanes_are_those_of_the_url_or_of_the_machine(void **state)
+{
+	(void)state;
+	store_close(fixture_fresh());
+	assert_int_equal(lanes_of("?lanes=1"), 1);
+	assert_int_equal(lanes_of("?lanes=2&connect_timeout=5"), 2);
+	assert_int_equal(lanes_of("?statements=unnamed&lanes=1"), 1);
+	assert_int_equal(lanes_of(""), sysconf(_SC_NPROCESSORS_ONLN) > 2 ? 2 : 1);
+}
+
+static void parameters_of_the_url_that_can_not_be_are_refused(void **state)
+{
+	static const struct {
+		const char *query, *said;
+	} cases[] = {
+	    {"?lanes=3", "the store's URL: lanes must be 1 or 2"},
+	    {"?lanes=", "the store's URL: lanes must be 1 or 2"},
+	    {"?lanes=2&statements=some", "the store's URL: statements must be named or unnamed"},
+	    {"?lanes=1&lanes=2", "the store's URL is not a valid PostgreSQL URL"},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct store *store = NULL;
+		struct ibid_err err = {0};
+		struct store_options options = {
+		    .url = fixture_url("postgres", fixture_port(), cases[i].query), .env = env_system()};
+		assert_int_equal(store_postgres_open(&options, &store, &err), IBID_INVALID);
+		assert_string_equal(err.text, cases[i].said);
+	}
 }
 
 static void without_named_statements_nothing_is_prepared(void **state)
@@ -1309,6 +1357,7 @@ static void processes_that_migrate_at_once_do_it_once(void **state)
 
 struct bouncer {
 	char dir[64], ini[96];
+	struct proxy *keeper; /* of its port: nobody can take it before the bouncer does */
 	int port;
 	pid_t pid;
 };
@@ -1343,9 +1392,9 @@ static bool bouncer_start(struct bouncer *bouncer)
 	if (user && getuid() == 0)
 		assert_int_equal(chown(bouncer->dir, user->pw_uid, user->pw_gid), 0);
 	snprintf(bouncer->ini, sizeof bouncer->ini, "%s/ini", bouncer->dir);
-	struct proxy *probe = proxy_new(1); /* a port that was free a moment ago */
-	int port = proxy_port(probe);
-	proxy_free(probe);
+	bouncer->keeper = proxy_new(1);
+	proxy_stop(bouncer->keeper);
+	int port = proxy_port(bouncer->keeper);
 	bouncer_write(bouncer, port);
 	bouncer->pid = fork();
 	if (bouncer->pid == 0) {
@@ -1355,12 +1404,12 @@ static bool bouncer_start(struct bouncer *bouncer)
 		execl("/usr/sbin/pgbouncer", "pgbouncer", "-q", bouncer->ini, (char *)NULL);
 		_exit(127);
 	}
-	for (int i = 0; i < 250; i++) {
-		bool up = PQping(fixture_url("postgres", port, "")) == PQPING_OK;
-		if (up || waitpid(bouncer->pid, NULL, WNOHANG) == bouncer->pid)
-			return up;
+	for (int i = 0; i < 250 && waitpid(bouncer->pid, NULL, WNOHANG) != bouncer->pid; i++) {
+		if (PQping(fixture_url("postgres", port, "")) == PQPING_OK)
+			return true;
 		usleep(20000);
 	}
+	proxy_free(bouncer->keeper);
 	return false;
 }
 
@@ -1369,6 +1418,7 @@ static void bouncer_stop(struct bouncer *bouncer)
 	char log[96];
 	kill(bouncer->pid, SIGKILL);
 	waitpid(bouncer->pid, NULL, 0);
+	proxy_free(bouncer->keeper);
 	snprintf(log, sizeof log, "%s/log", bouncer->dir);
 	unlink(log);
 	unlink(bouncer->ini);
@@ -1588,6 +1638,15 @@ static void doctor_sees_what_a_role_was_given(void **state)
 	assert_true(fixture_exec("drop role hasty"));
 }
 
+struct ahead {
+	struct env env; /* the machine's, but for the wall clock */
+	int64_t by_us;
+};
+static int64_t wall_ahead(struct env *env)
+{
+	return env_wall_us(env_system()) + ((struct ahead *)env)->by_us;
+}
+
 static void doctor_warns_of_clocks_that_differ(void **state)
 {
 	static const struct {
@@ -1597,10 +1656,10 @@ static void doctor_warns_of_clocks_that_differ(void **state)
 	(void)state;
 	store_close(fixture_fresh());
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct env_virtual env;
+		struct ahead env = {.env = *env_system(), .by_us = cases[i].ahead_us};
 		struct store *store = NULL;
 		struct ibid_err err;
-		env_virtual_init(&env, env_wall_us(env_system()) + cases[i].ahead_us, 1);
+		env.env.wall_us = wall_ahead;
 		struct store_options options = {
 		    .url = fixture_own_url(), .connections = 2, .busy_ms = 1500, .env = &env.env};
 		assert_int_equal(store_postgres_open(&options, &store, &err), IBID_OK);
@@ -1629,6 +1688,7 @@ static void doctor_warns_of_transaction_ids_that_are_not_frozen(void **state)
 	struct findings findings = examine(8);
 	assert_int_equal(findings.warned, 1);
 	assert_non_null(strstr(findings.warning, "table ibid.command holds transaction ids"));
+	PQclear(PQexec(link, "rollback")); /* PQfinish does not wait for the server */
 	PQfinish(link);
 	assert_true(fixture_exec("vacuum (freeze) ibid.command"));
 	assert_int_equal(examine(8).warned, 0);
@@ -1869,6 +1929,8 @@ int main(void)
 	    cmocka_unit_test(a_plan_that_outlived_its_table_is_made_again),
 	    cmocka_unit_test(statements_that_the_server_forgot_are_prepared_again),
 	    cmocka_unit_test(a_statement_is_named_by_its_text_and_types),
+	    cmocka_unit_test(lanes_are_those_of_the_url_or_of_the_machine),
+	    cmocka_unit_test(parameters_of_the_url_that_can_not_be_are_refused),
 	    cmocka_unit_test(without_named_statements_nothing_is_prepared),
 	    cmocka_unit_test(the_application_role_can_work_and_can_not_rewrite_history),
 	    cmocka_unit_test(a_failed_row_is_replaced_by_the_application_role),

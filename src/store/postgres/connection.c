@@ -13,14 +13,12 @@
 
 /* ---- The URL -------------------------------------------------------------------------------- */
 
-static const char parameter[] = "statements=";
-
 /* The parameter in the URL, or NULL. A password may hold a '?' too: the last match is in the query.
  */
-static char *find_parameter(char *url)
+static char *find_parameter(char *url, const char *name)
 {
 	char *found = NULL;
-	for (char *at = url; (at = strstr(at, parameter)); at++)
+	for (char *at = url; (at = strstr(at, name)); at++)
 		if (at > url && (at[-1] == '?' || at[-1] == '&'))
 			found = at;
 	return found;
@@ -34,6 +32,23 @@ static void cut_parameter(char *at)
 		memmove(at, end + 1, strlen(end + 1) + 1);
 	else
 		at[-1] = '\0';
+}
+
+/* Which of two values a parameter of ours has, 0 or 1, out of the URL; -1: it is not there, -2: it
+ * has another one. */
+static int take_parameter(char *url, const char *name, const char *const values[2])
+{
+	char *at = find_parameter(url, name);
+	if (!at)
+		return -1;
+	const char *value = at + strlen(name);
+	size_t size = strcspn(value, "&");
+	int which = -2;
+	for (int i = 0; i < 2; i++)
+		if (size == strlen(values[i]) && strncmp(value, values[i], size) == 0)
+			which = i;
+	cut_parameter(at);
+	return which;
 }
 
 static bool url_is_valid(const char *url)
@@ -52,31 +67,28 @@ static bool url_is_valid(const char *url)
 	return valid;
 }
 
-enum ibid_code pg_url_read(const char *url, char **ret_url, bool *ret_unnamed, struct ibid_err *err)
+enum ibid_code pg_url_read(const char *url, char **ret_url, struct pg_own *ret,
+                           struct ibid_err *err)
 {
+	static const char *const statements[] = {"named", "unnamed"}, *const lanes[] = {"1", "2"};
 	enum ibid_code code = IBID_OK;
-	bool unnamed = false;
 	char *copy = strdup(url);
 	if (!copy)
 		return err_set(err, IBID_NOMEM, "out of memory");
-	char *at = find_parameter(copy);
-	if (at) {
-		const char *value = at + sizeof parameter - 1;
-		size_t size = strcspn(value, "&");
-		unnamed = size == strlen("unnamed") && strncmp(value, "unnamed", size) == 0;
-		if (!unnamed && !(size == strlen("named") && strncmp(value, "named", size) == 0))
-			code = err_set(err, IBID_INVALID,
-			               "the store's URL: statements must be named or unnamed");
-		cut_parameter(at);
-	}
-	if (!code && !url_is_valid(copy))
+	int unnamed = take_parameter(copy, "statements=", statements);
+	int more = take_parameter(copy, "lanes=", lanes);
+	if (unnamed < -1)
+		code = err_set(err, IBID_INVALID, "the store's URL: statements must be named or unnamed");
+	else if (more < -1)
+		code = err_set(err, IBID_INVALID, "the store's URL: lanes must be 1 or 2");
+	else if (!url_is_valid(copy))
 		code = err_set(err, IBID_INVALID, "the store's URL is not a valid PostgreSQL URL");
 	if (code) {
 		free(copy);
 		return code;
 	}
 	*ret_url = copy;
-	*ret_unnamed = unnamed;
+	*ret = (struct pg_own){.unnamed = unnamed > 0, .lanes = more < 0 ? 0 : (size_t)more + 1};
 	return IBID_OK;
 }
 
@@ -195,7 +207,7 @@ enum ibid_code pg_connect(struct pg_store *store, int timeout_seconds, struct pg
 	if (!conn)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	fill(&p, store->url, timeout_seconds);
-	conn->unnamed = store->unnamed;
+	conn->unnamed = store->own.unnamed;
 	int64_t from_us = env_steady_us(store->env);
 	conn->link = PQconnectdbParams(p.names, p.values, 1);
 	if (!conn->link)

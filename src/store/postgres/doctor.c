@@ -91,7 +91,7 @@ static void check_connections(const struct patient *p)
 	snprintf(what, sizeof what, "%u connections of the server's %" PRId64, p->store->pool.most,
 	         most);
 	/* Behind a pooling proxy the server's limit is not ours. */
-	tell(p, !p->store->unnamed && p->store->pool.most >= most, FINDING_WARN, what,
+	tell(p, !p->store->own.unnamed && p->store->pool.most >= most, FINDING_WARN, what,
 	     "one process could take them all: lower connections, or raise max_connections");
 }
 
@@ -99,7 +99,7 @@ static void check_connections(const struct patient *p)
 static void check_pooler(const struct patient *p)
 {
 	bool pooled = p->backend != (int)pg_cell_int(p->facts, 0, DOCTOR_BACKEND);
-	tell(p, pooled && !p->store->unnamed, FINDING_WARN,
+	tell(p, pooled && !p->store->own.unnamed, FINDING_WARN,
 	     pooled ? "a pooling proxy stands before the server" : "no proxy stands before the server",
 	     "where it pools transactions, add statements=unnamed to the URL: a statement prepared on "
 	     "one server is not known to the next");

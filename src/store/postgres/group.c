@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group.c -- several commands in one transaction, in three trips: claim all, run all, write all.
  *
- * While no duplicates come, the first two are one: the server itself keeps the scripts from running
- * when an identity has a row or is in use, and the group starts over. That costs more than a trip,
- * so after a duplicate the next groups look first.
+ * While no duplicates come, the first two are one, and nobody looks for rows that the identities
+ * have: command_pkey finds them when rows are written, all is undone, and the group starts over.
+ * That costs more than to look, so after a duplicate the next groups look first.
  *
  * There are no savepoints: most members succeed, and one that does not is left out when the others
  * run again. So nobody's success rests on what was undone, and a savepoint's costs are spared: a
@@ -190,17 +190,16 @@ static const char **turn_values(struct group *group, const struct group_member *
 	return values;
 }
 
-enum { CLAIM_CALLS = 3 };
+enum { CLAIM_CALLS = 2 };
 
-/* Calls that claim all, or fail. */
+/* Calls that claim all, or fail: whether an identity has a row is left to command_pkey. */
 static bool add_claim(struct group *group, struct run *run)
 {
-	struct pg_call take = PG_CALL(GROUP_TAKE), look = PG_CALL(GROUP_FREE);
-	if (!LIST_MEMBERS(group, lock_columns, &take) || !LIST_MEMBERS(group, identity_columns, &look))
+	struct pg_call take = PG_CALL(GROUP_TAKE);
+	if (!LIST_MEMBERS(group, lock_columns, &take))
 		return false;
 	run->calls[run->count++] = PG_CALL(BEGIN);
 	run->calls[run->count++] = take;
-	run->calls[run->count++] = look;
 	return true;
 }
 
@@ -245,14 +244,14 @@ static size_t member_at(const struct group *group, const struct run *run, size_t
 	return at;
 }
 
-/* Nothing was run: there are duplicates, or the connection had died in the pool. The next run looks
- * first, on a good connection. */
+/* Nothing was run: one is being run elsewhere, or the connection had died in the pool. The next run
+ * looks first, on a good connection. */
 static enum ibid_code claim_failed(struct group *group, const PGresult *result,
                                    struct ibid_err *err)
 {
 	bool fatal = pg_error_is_fatal(group->conn, result);
 	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-	bool duplicates = state && (strcmp(state, "IB008") == 0 || strcmp(state, "IB009") == 0);
+	bool duplicates = state && strcmp(state, "IB009") == 0;
 	enum ibid_code code = pg_error(group->conn, result, err);
 	group->conn->broken |= fatal;
 	note_duplicates(group->store, true);
@@ -407,9 +406,18 @@ static enum ibid_code run_once(struct group *group, bool *ret_over, struct ibid_
 		code = write_all(group, err);
 		*ret_over = !code;
 	}
+	if (at_once && whole && code == IBID_RETRY) { /* of those that nobody looked for, most likely */
+		note_duplicates(group->store, true);
+		code = IBID_OK;
+	}
 	pg_pool_give(group->store, group->conn); /* rolls back */
 	group->conn = NULL;
 	return code;
+}
+
+size_t pg_lanes(const struct store *store)
+{
+	return ((const struct pg_store *)store)->own.lanes;
 }
 
 enum ibid_code pg_run_group(struct store *base, struct group_member **members, size_t count,

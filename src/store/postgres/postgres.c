@@ -3,6 +3,8 @@
 #include "store/postgres/postgres.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 enum { CONNECTIONS_DEFAULT = 16, BUSY_MS_DEFAULT = 5000 };
 
@@ -28,6 +30,7 @@ static const struct store_ops postgres_ops = {
     .free_script = pg_free_script,
     .express = pg_express,
     .run_group = pg_run_group,
+    .lanes = pg_lanes,
     .claim = pg_claim,
     .resolve = pg_resolve,
     .run_script = pg_run_script,
@@ -103,14 +106,27 @@ static const struct store_ops postgres_ops = {
     .doctor = pg_doctor,
 };
 
-/* A first connection, so that a wrong URL shows at once; it waits in the pool. */
+/* Is the server on this machine? */
+static bool is_near(const struct pg_conn *conn)
+{
+	const char *host = PQhost(conn->link), *address = PQhostaddr(conn->link);
+	return (host && *host == '/') ||
+	       (address && (strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0));
+}
+
+/* A first connection, so that a wrong URL shows at once; it waits in the pool. Two groups at the
+ * same time make a server busy that is elsewhere, or has processors to spare; where it shares two
+ * of them with us, one group at a time is larger, and costs less for each command. */
 static enum ibid_code try_connection(struct pg_store *store, struct ibid_err *err)
 {
 	struct pg_conn *conn = NULL;
 	enum ibid_code code = pg_pool_take(store, false, &conn, err);
-	if (code == IBID_OK)
-		pg_pool_give(store, conn);
-	return code;
+	if (code)
+		return code;
+	if (!store->own.lanes)
+		store->own.lanes = is_near(conn) && sysconf(_SC_NPROCESSORS_ONLN) <= 2 ? 1 : 2;
+	pg_pool_give(store, conn);
+	return IBID_OK;
 }
 
 enum ibid_code store_postgres_open(const struct store_options *options, struct store **ret,
@@ -124,7 +140,7 @@ enum ibid_code store_postgres_open(const struct store_options *options, struct s
 	store->env = options->env ? options->env : env_system();
 	store->log = options->log;
 	store->busy_ms = options->busy_ms ? options->busy_ms : BUSY_MS_DEFAULT;
-	code = pg_url_read(options->url, &store->url, &store->unnamed, err);
+	code = pg_url_read(options->url, &store->url, &store->own, err);
 	if (code == IBID_OK)
 		code = pg_pool_init(store,
 		                    options->connections ? options->connections : CONNECTIONS_DEFAULT, err);

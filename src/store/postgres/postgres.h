@@ -49,7 +49,6 @@
 	X(GROUP_LOCK, group_lock, 1)                                                                   \
 	X(GROUP_EVENTS, group_events, 24)                                                              \
 	X(GROUP_FIND, group_find, 4)                                                                   \
-	X(GROUP_FREE, group_free, 4)                                                                   \
 	X(GROUP_TURN, group_turn, 9)                                                                   \
 	X(GROUP_SETTLE, group_settle, 0)                                                               \
 	X(GROUP_TAKE, group_take, 1)                                                                   \
@@ -203,8 +202,14 @@ struct pg_conn {
 	struct pg_conn *next; /* in the pool */
 };
 
-/* Take our own parameter out of the URL: `statements=named` or `statements=unnamed`. */
-IBID_CHECK enum ibid_code pg_url_read(const char *url, char **ret_url, bool *ret_unnamed,
+/* Parameters of our own in the URL. */
+struct pg_own {
+	bool unnamed; /* `statements=unnamed`, and not `statements=named` */
+	size_t lanes; /* `lanes=1` or `lanes=2`; 0: as the machine is */
+};
+
+/* Take them out of it. */
+IBID_CHECK enum ibid_code pg_url_read(const char *url, char **ret_url, struct pg_own *ret,
                                       struct ibid_err *err);
 IBID_CHECK enum ibid_code pg_connect(struct pg_store *store, int timeout_seconds,
                                      struct pg_conn **ret, struct ibid_err *err);
@@ -255,7 +260,7 @@ struct pg_store {
 	struct env *env;
 	struct log log;
 	char *url; /* holds the password: never shown */
-	bool unnamed;
+	struct pg_own own;
 	unsigned busy_ms;
 	_Atomic bool settles; /* there are constraints that a group must not put off: see group.c */
 	_Atomic int looks;    /* so many groups look for duplicates before they run: see group.c */
@@ -541,6 +546,7 @@ enum ibid_code pg_express(struct store *store, struct arena *arena, const struct
 extern const char *const pg_express_finish; /* the template: statement.c */
 
 /* group.c */
+size_t pg_lanes(const struct store *store);
 enum ibid_code pg_run_group(struct store *store, struct group_member **members, size_t count,
                             struct ibid_err *err);
 

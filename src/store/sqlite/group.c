@@ -78,6 +78,12 @@ static enum ibid_code meet_member(struct lite_tx *tx, struct group_member *membe
 	return code;
 }
 
+size_t lite_lanes(const struct store *store)
+{
+	(void)store;
+	return 1; /* there is one writer */
+}
+
 enum ibid_code lite_run_group(struct store *base, struct group_member **members, size_t count,
                               struct ibid_err *err)
 {

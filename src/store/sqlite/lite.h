@@ -179,6 +179,7 @@ enum ibid_code lite_resolve(struct store *, struct arena *, const struct identit
                             int64_t wait_us, struct claim *ret, struct ibid_err *);
 
 /* group.c */
+size_t lite_lanes(const struct store *);
 enum ibid_code lite_run_group(struct store *, struct group_member **members, size_t count,
                               struct ibid_err *);
 

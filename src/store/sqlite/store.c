@@ -33,6 +33,7 @@ static const struct store_ops ops = {
     .free_script = lite_free_script,
     .claim = lite_claim,
     .run_group = lite_run_group,
+    .lanes = lite_lanes,
     .one_writer = true,
     .resolve = lite_resolve,
     .run_script = lite_run_script,
