@@ -1132,6 +1132,40 @@ static void a_group_that_meets_a_dead_connection_runs_on_another(void **state)
 	ibid_close(stage.ibid);
 }
 
+/* Whoever makes the server hang up has company once, and then not again. */
+static void who_ends_the_connection_does_not_take_the_neighbours_along(void **state)
+{
+	enum { COUNT = 6, BAD = 2 };
+	static const char *const ends[] = {"perform pg_terminate_backend(pg_backend_pid());",
+	                                   "raise exception 'lost' using errcode = '08001';"};
+	(void)state;
+	bed_exec(&bed, "create function lose() returns trigger language plpgsql as "
+	               "'begin return new; end'");
+	bed_exec(&bed, "create trigger lose before insert on entry for each row when (new.amount = 8) "
+	               "execute function lose()");
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		struct stage stage = {0};
+		struct caller callers[COUNT];
+		char key[32];
+		bed_exec(&bed,
+		         "create or replace function lose() returns trigger language plpgsql as $$begin %s "
+		         "return new; end$$",
+		         ends[i]);
+		stage_open(&stage);
+		for (size_t k = 0; k < COUNT; k++) {
+			snprintf(key, sizeof key, "k-%zu-%zu", i, k);
+			callers[k] = adds(&stage, key, 1, k == BAD ? 8 : 1);
+		}
+		play(&stage, callers, COUNT);
+		for (size_t k = 0; k < COUNT; k++)
+			if (k != BAD)
+				expect(&callers[k], "executed 201", "");
+		assert_int_equal(stage.groups, 1);
+		assert_effects((COUNT - 1) * ((int64_t)i + 1));
+		ibid_close(stage.ibid);
+	}
+}
+
 static void groups_need_no_prepared_statements(void **state)
 {
 	(void)state;
@@ -1175,7 +1209,9 @@ int main(int argc, char **argv)
 	    TEST(an_emit_that_a_trigger_hides_is_its_commands_own),
 	    TEST(sent_events_of_a_group_name_the_transaction_of_their_predecessor),
 	    TEST(a_group_that_meets_a_dead_connection_runs_on_another),
-	    TEST(groups_need_no_prepared_statements)};
+	    TEST(groups_need_no_prepared_statements),
+	    TEST(who_ends_the_connection_does_not_take_the_neighbours_along),
+	};
 	bed_choose(argc, argv);
 	int failed = cmocka_run_group_tests_name("group", tests, NULL, NULL);
 	if (bed_kind == BED_POSTGRES)

@@ -31,6 +31,7 @@ struct proxy {
 	int keeper, listener, port, server_port;
 	pthread_t thread;
 	int stop, trick;
+	int due, delivered; /* what was delayed */
 	unsigned syncs;
 	struct pair pairs[PAIRS_MAX];
 	size_t pair_count;
@@ -87,6 +88,22 @@ static bool send_all(int fd, const unsigned char *bytes, size_t size)
 	return true;
 }
 
+static void sleep_a_tick(void)
+{
+	poll(NULL, 0, TICK_MS);
+}
+
+static void send_late(struct pair *pair, unsigned char *bytes, size_t size, size_t room)
+{
+	struct proxy *proxy = pair->proxy;
+	shutdown(pair->client, SHUT_RDWR);
+	while (!__atomic_load_n(&proxy->due, __ATOMIC_SEQ_CST) && !stopped(proxy))
+		sleep_a_tick();
+	must(send_all(pair->server, bytes, size));
+	(void)!recv(pair->server, bytes, room, 0);
+	__atomic_store_n(&proxy->delivered, 1, __ATOMIC_SEQ_CST);
+}
+
 /* True to go on. */
 static bool from_client(struct pair *pair)
 {
@@ -97,6 +114,10 @@ static bool from_client(struct pair *pair)
 	for (ssize_t i = 0; i < size; i++)
 		count_byte(pair, bytes[i]);
 	int trick = __atomic_exchange_n(&pair->proxy->trick, PROXY_PASS, __ATOMIC_SEQ_CST);
+	if (trick == PROXY_DELAY) {
+		send_late(pair, bytes, (size_t)size, sizeof bytes);
+		return false;
+	}
 	if (trick == PROXY_CUT || !send_all(pair->server, bytes, (size_t)size))
 		return false;
 	if (trick == PROXY_PASS)
@@ -199,6 +220,13 @@ int proxy_port(const struct proxy *proxy)
 void proxy_play(struct proxy *proxy, enum proxy_trick trick)
 {
 	__atomic_store_n(&proxy->trick, (int)trick, __ATOMIC_SEQ_CST);
+}
+
+void proxy_deliver(struct proxy *proxy)
+{
+	__atomic_store_n(&proxy->due, 1, __ATOMIC_SEQ_CST);
+	while (!__atomic_load_n(&proxy->delivered, __ATOMIC_SEQ_CST))
+		sleep_a_tick();
 }
 
 unsigned proxy_syncs(const struct proxy *proxy)

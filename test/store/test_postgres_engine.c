@@ -4,6 +4,7 @@
 #include "store/pg_fixture.h"
 #include "store/postgres/postgres.h"
 #include "store/proxy.h"
+#include "support/scratch.h"
 
 #include <pthread.h>
 #include <pwd.h>
@@ -1387,8 +1388,7 @@ static void become_postgres(void)
 static bool bouncer_start(struct bouncer *bouncer)
 {
 	struct passwd *user = getpwnam("postgres");
-	snprintf(bouncer->dir, sizeof bouncer->dir, "/tmp/ibid-bouncer.XXXXXX");
-	assert_non_null(mkdtemp(bouncer->dir));
+	scratch_dir("ibid-bouncer", bouncer->dir, sizeof bouncer->dir);
 	if (user && getuid() == 0)
 		assert_int_equal(chown(bouncer->dir, user->pw_uid, user->pw_gid), 0);
 	snprintf(bouncer->ini, sizeof bouncer->ini, "%s/ini", bouncer->dir);

@@ -154,12 +154,13 @@ static bool place_event(struct arena *arena, struct pg_emitted_event *event)
 	const struct work_context *context = event->context;
 	struct ibid_err ignored;
 	struct event_row row = {.tenant = context->tenant,
-	                        .aggregate_type = event->aggregate_type,
-	                        .aggregate_id = event->aggregate_id,
-	                        .payload = event->payload,
-	                        .partition_key = event->aggregate_id,
+	                        .aggregate_type = event->told.aggregate_type,
+	                        .aggregate_id = event->told.aggregate_id,
+	                        .payload = event->told.payload,
+	                        .partition_key = event->told.aggregate_id,
 	                        .headers = "{}"};
-	if (event_rule_apply(event_rule_find(context->rules, event->type), arena, NULL, &row, &ignored))
+	if (event_rule_apply(event_rule_find(context->rules, event->told.type), arena, NULL, &row,
+	                     &ignored))
 		return false;
 	event->topic = row.topic;
 	event->partition_key = row.partition_key;
@@ -167,30 +168,41 @@ static bool place_event(struct arena *arena, struct pg_emitted_event *event)
 	return true;
 }
 
+bool pg_emitted_add(struct arena *arena, const struct work_context *context,
+                    const struct pg_told *told, struct pg_emitted *ret)
+{
+	struct pg_emitted_event *event = arena_alloc(arena, sizeof *event);
+	if (!event)
+		return false;
+	*event = (struct pg_emitted_event){
+	    .context = context, .nth = ret->count, .ordinal = ++ret->last, .told = *told};
+	if (!is_name(told->aggregate_type) || !is_name(told->aggregate_id) ||
+	    !is_declared(context, told->type) || !told->payload ||
+	    strlen(told->payload) > PAYLOAD_BYTES || ret->last > ORDINAL_MAX ||
+	    !place_event(arena, event))
+		return false;
+	*ret->end = event;
+	ret->end = &event->next;
+	ret->count++;
+	return !arena->failed;
+}
+
 bool pg_emitted_read(struct arena *arena, const struct work_context *context,
                      const PGresult *result, struct pg_emitted *ret)
 {
 	for (int row = 0; row < PQntuples(result); row++) {
 		const char *at = pg_cell(result, row, 0);
-		struct pg_emitted_event *event = arena_alloc(arena, sizeof *event);
-		if (!at || *at++ != '{' || !event)
+		if (!at || *at++ != '{')
 			return false;
-		*event = (struct pg_emitted_event){
-		    .context = context, .nth = ret->count, .ordinal = ++ret->last};
-		event->aggregate_type = next_element(arena, &at);
-		event->aggregate_id = next_element(arena, &at);
-		event->type = next_element(arena, &at);
-		event->payload = next_element(arena, &at);
-		if (!is_name(event->aggregate_type) || !is_name(event->aggregate_id) ||
-		    !is_declared(context, event->type) || !event->payload ||
-		    strlen(event->payload) > PAYLOAD_BYTES || ret->last > ORDINAL_MAX ||
-		    !place_event(arena, event))
+		struct pg_told told;
+		told.aggregate_type = next_element(arena, &at);
+		told.aggregate_id = next_element(arena, &at);
+		told.type = next_element(arena, &at);
+		told.payload = next_element(arena, &at);
+		if (!pg_emitted_add(arena, context, &told, ret))
 			return false;
-		*ret->end = event;
-		ret->end = &event->next;
-		ret->count++;
 	}
-	return !arena->failed;
+	return true;
 }
 
 /* ---- Writing it ----------------------------------------------------------------------------- */
@@ -203,17 +215,17 @@ static int by_aggregate(const void *a, const void *b)
 	const struct pg_emitted_event *two = *(struct pg_emitted_event *const *)b;
 	int order = strcmp(one->context->tenant, two->context->tenant);
 	if (!order)
-		order = strcmp(one->aggregate_type, two->aggregate_type);
+		order = strcmp(one->told.aggregate_type, two->told.aggregate_type);
 	if (!order)
-		order = strcmp(one->aggregate_id, two->aggregate_id);
+		order = strcmp(one->told.aggregate_id, two->told.aggregate_id);
 	return order ? order : (one->nth > two->nth) - (one->nth < two->nth);
 }
 
 static bool is_of_one(const struct pg_emitted_event *one, const struct pg_emitted_event *two)
 {
 	return strcmp(one->context->tenant, two->context->tenant) == 0 &&
-	       strcmp(one->aggregate_type, two->aggregate_type) == 0 &&
-	       strcmp(one->aggregate_id, two->aggregate_id) == 0;
+	       strcmp(one->told.aggregate_type, two->told.aggregate_type) == 0 &&
+	       strcmp(one->told.aggregate_id, two->told.aggregate_id) == 0;
 }
 
 /* An aggregate, and how its head is moved. */
@@ -252,8 +264,8 @@ static size_t find_heads(struct pg_emitted_event **events, size_t count, struct 
 static void list_heads(struct pg_arrays *arrays, const struct head *heads, size_t count)
 {
 	LIST(arrays, PG_TEXT, heads[i].first->context->tenant, count, pg_arrays_text);
-	LIST(arrays, PG_TEXT, heads[i].first->aggregate_type, count, pg_arrays_text);
-	LIST(arrays, PG_TEXT, heads[i].first->aggregate_id, count, pg_arrays_text);
+	LIST(arrays, PG_TEXT, heads[i].first->told.aggregate_type, count, pg_arrays_text);
+	LIST(arrays, PG_TEXT, heads[i].first->told.aggregate_id, count, pg_arrays_text);
 	LIST(arrays, PG_INT4, heads[i].events, count, pg_arrays_int4);
 	LIST(arrays, PG_BOOL, heads[i].sent, count, pg_arrays_bool);
 }
@@ -266,10 +278,10 @@ static void list_events(struct pg_arrays *arrays, struct pg_emitted_event *const
 	LIST(arrays, PG_TEXT, events[i]->key, count, pg_arrays_text);
 	LIST(arrays, PG_UUID, &events[i]->context->command_id, count, pg_arrays_uuid);
 	LIST(arrays, PG_INT4, events[i]->ordinal, count, pg_arrays_int4);
-	LIST(arrays, PG_TEXT, events[i]->aggregate_type, count, pg_arrays_text);
-	LIST(arrays, PG_TEXT, events[i]->aggregate_id, count, pg_arrays_text);
-	LIST(arrays, PG_TEXT, events[i]->type, count, pg_arrays_text);
-	LIST(arrays, PG_TEXT, events[i]->payload, count, pg_arrays_text);
+	LIST(arrays, PG_TEXT, events[i]->told.aggregate_type, count, pg_arrays_text);
+	LIST(arrays, PG_TEXT, events[i]->told.aggregate_id, count, pg_arrays_text);
+	LIST(arrays, PG_TEXT, events[i]->told.type, count, pg_arrays_text);
+	LIST(arrays, PG_TEXT, events[i]->told.payload, count, pg_arrays_text);
 	LIST(arrays, PG_INT4, events[i]->behind, count, pg_arrays_int4);
 	LIST(arrays, PG_BOOL, events[i]->later, count, pg_arrays_bool);
 	LIST(arrays, PG_TEXT, events[i]->context->correlation_id, count, pg_arrays_text);

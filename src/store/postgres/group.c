@@ -3,7 +3,10 @@
  *
  * While no duplicates come, the first two are one, and nobody looks for rows that the identities
  * have: command_pkey finds them when rows are written, all is undone, and the group starts over.
- * That costs more than to look, so after a duplicate the next groups look first.
+ * That costs more than to look, so after a duplicate the next groups look first. Where it is known
+ * what the scripts will answer and emit (known.c), the last two are one: so most groups are one
+ * trip. Whose answer is lost may not have begun when somebody looks: its locks are yet to be taken.
+ * So who then runs the commands again counts on command_pkey, as ever (I2).
  *
  * There are no savepoints: most members succeed, and one that does not is left out when the others
  * run again. So nobody's success rests on what was undone, and a savepoint's costs are spared: a
@@ -163,7 +166,7 @@ struct run {
 	struct pg_call *calls;
 	size_t count;
 	size_t first[GROUP_MAX + 1], script[GROUP_MAX];
-	bool settles; /* each member's calls end with group_settle */
+	bool settles; /* each member's calls end with group_settle; or else group_deferrable is last */
 };
 
 static const char **turn_values(struct group *group, const struct group_member *member)
@@ -203,8 +206,22 @@ static bool add_claim(struct group *group, struct run *run)
 	return true;
 }
 
-/* With `claims`: nothing was claimed yet. */
-static bool make_run(struct group *group, bool claims, struct run *ret)
+/* The statements of one script, but for those whose results are known. */
+static void add_script(struct group *group, const struct group_member *member, bool known,
+                       struct run *run)
+{
+	const struct script *script = member->script;
+	for (size_t k = 0; k < script->parts.count; k++)
+		if (!known || !script->known[k])
+			run->calls[run->count++] = (struct pg_call){
+			    .statement = script->told ? &script->told[k] : &script->statements[k],
+			    .values = pg_script_values(&group->arena, &script->parts.items[k], member->values,
+			                               0),
+			};
+}
+
+/* With `claims`: nothing was claimed yet. With `known`: nothing has to be read. */
+static bool make_run(struct group *group, bool claims, bool known, struct run *ret)
 {
 	struct arena *arena = &group->arena;
 	size_t count = CLAIM_CALLS + 1;
@@ -217,21 +234,17 @@ static bool make_run(struct group *group, bool claims, struct run *ret)
 		return false;
 	for (size_t i = 0; i < group->count; i++) {
 		const struct group_member *member = group->members[i];
-		const struct script *script = member->script;
 		ret->first[i] = ret->count;
-		if (!script->told || group->turn != no_turn)
+		if (!member->script->told || group->turn != no_turn)
 			ret->calls[ret->count++] = PG_CALL(GROUP_TURN, .values = turn_values(group, member));
 		ret->script[i] = ret->count;
-		for (size_t k = 0; k < script->parts.count; k++)
-			ret->calls[ret->count++] = (struct pg_call){
-			    .statement = script->told ? &script->told[k] : &script->statements[k],
-			    .values = pg_script_values(arena, &script->parts.items[k], member->values, 0),
-			};
+		add_script(group, member, known, ret);
 		if (ret->settles)
 			ret->calls[ret->count++] = PG_CALL(GROUP_SETTLE);
 	}
 	ret->first[group->count] = ret->count;
-	ret->calls[ret->count++] = PG_CALL(GROUP_DEFERRABLE);
+	if (!ret->settles)
+		ret->calls[ret->count++] = PG_CALL(GROUP_DEFERRABLE);
 	return !arena->failed;
 }
 
@@ -244,42 +257,54 @@ static size_t member_at(const struct group *group, const struct run *run, size_t
 	return at;
 }
 
-/* Nothing was run: one is being run elsewhere, or the connection had died in the pool. The next run
- * looks first, on a good connection. */
-static enum ibid_code claim_failed(struct group *group, const PGresult *result,
-                                   struct ibid_err *err)
+static bool has_state(const PGresult *result, const char *state)
 {
-	bool fatal = pg_error_is_fatal(group->conn, result);
-	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-	bool duplicates = state && strcmp(state, "IB009") == 0;
-	enum ibid_code code = pg_error(group->conn, result, err);
-	group->conn->broken |= fatal;
-	note_duplicates(group->store, true);
-	return duplicates || (fatal && group->conn->rested) ? IBID_OK : code;
+	const char *own = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+	return own && strcmp(own, state) == 0;
 }
 
-/* IBID_OK: one is left out, and the others may run again. */
+/* Whose fault it is that call `at` failed. IBID_OK: the others may run again, or all of them, in
+ * another way. */
+static enum ibid_code blame(struct group *group, const struct run *run, size_t at,
+                            const PGresult *result, enum ibid_code code)
+{
+	size_t member = member_at(group, run, at);
+	if (at < run->first[0]) { /* nothing was run: one is being run elsewhere */
+		note_duplicates(group->store, true);
+		return has_state(result, "IB009") ? IBID_OK : code;
+	}
+	if (member == group->count) {
+		bool deferrable = has_state(result, "IB018");
+		group->store->settles = group->store->settles || deferrable;
+		return deferrable ? IBID_OK : code;
+	}
+	bool own = code == IBID_REJECTED || code == IBID_DUPLICATE || code == IBID_FAILED ||
+	           code == IBID_LIMIT ||
+	           (code == IBID_MISUSE && at >= run->script[member]); /* its script's own words */
+	if (!own)
+		return code;
+	leave_out(group, member);
+	return IBID_OK;
+}
+
+/* IBID_OK: as for blame; or the connection had died in the pool, and the next run is on a good one.
+ */
 static enum ibid_code run_failed(struct group *group, const struct run *run,
                                  const struct pg_trip *trip, struct ibid_err *err)
 {
 	const PGresult *result = pg_trip_error(group->conn, run->calls, run->count, trip);
 	struct outcome ignored;
-	if (trip->done < run->first[0])
-		return claim_failed(group, result, err);
-	enum ibid_code code = pg_error_outcome(group->conn, result, &group->arena, &ignored, err);
-	size_t at = member_at(group, run, trip->done);
-	if (pg_error_is_fatal(group->conn, result)) {
-		group->conn->broken = true;
-		return code;
-	}
-	bool own = code == IBID_REJECTED || code == IBID_DUPLICATE || code == IBID_FAILED ||
-	           code == IBID_LIMIT ||
-	           (code == IBID_MISUSE && at < group->count &&
-	            trip->done >= run->script[at]); /* its script's own words */
-	if (!own || at == group->count)
-		return code;
-	leave_out(group, at);
-	return IBID_OK;
+	bool claims = trip->done < run->first[0];
+	bool fatal = pg_error_is_fatal(group->conn, result);
+	enum ibid_code code = claims
+	                          ? pg_error(group->conn, result, err)
+	                          : pg_error_outcome(group->conn, result, &group->arena, &ignored, err);
+	if (!fatal)
+		return blame(group, run, trip->done, result, code);
+	group->conn->broken = true;
+	if (claims)
+		note_duplicates(group->store, true); /* so it looks first */
+	return claims && group->conn->rested ? IBID_OK : code;
 }
 
 /* The events of one member. False: one of them is no good. */
@@ -323,19 +348,16 @@ static enum ibid_code run_all(struct group *group, bool claims, bool *ret_whole,
 	struct pg_trip trip;
 	enum ibid_code code = IBID_OK;
 	*ret_whole = false;
-	if (!make_run(group, claims, &run))
+	if (!make_run(group, claims, false, &run))
 		return err_set(err, IBID_NOMEM, "out of memory");
 	if (claims)
 		code = pg_pool_take(group->store, false, &group->conn, err);
 	if (code)
 		return code;
-	if (!pg_trip(group->conn, run.calls, run.count, &trip)) {
+	if (!pg_trip(group->conn, run.calls, run.count, &trip))
 		code = run_failed(group, &run, &trip, err);
-	} else if (pg_cell_bool(run.calls[run.count - 1].result, 0, 0) && !run.settles) {
-		group->store->settles = true;
-	} else {
+	else
 		*ret_whole = read_answers(group, &run);
-	}
 	pg_release(run.calls, run.count);
 	return code;
 }
@@ -374,7 +396,8 @@ static enum ibid_code queue_rows(struct group *group, struct pg_tx *tx, struct i
 	return code;
 }
 
-static enum ibid_code write_all(struct group *group, struct ibid_err *err)
+/* Write the rows and commit, in one trip; what is `ahead` goes with it. */
+static enum ibid_code write_all(struct group *group, struct pg_ahead *ahead, struct ibid_err *err)
 {
 	struct pg_tx *tx;
 	struct outcome ignored = {0};
@@ -384,6 +407,7 @@ static enum ibid_code write_all(struct group *group, struct ibid_err *err)
 	if (code)
 		return code;
 	snprintf(tx->command_id, sizeof tx->command_id, "%s", group->turn); /* for the guard */
+	tx->ahead = ahead;
 	code = queue_rows(group, tx, err);
 	struct tx *open = &tx->base;
 	if (!code)
@@ -394,22 +418,99 @@ static enum ibid_code write_all(struct group *group, struct ibid_err *err)
 	return code;
 }
 
+/* ---- At once -------------------------------------------------------------------------------- */
+
+/* Is everything known that a run would give? */
+enum knowing {
+	KNOWN,
+	NOT_KNOWN,   /* the server has to be asked */
+	NOT_SUCCESS, /* and the member is to be left out */
+};
+
+static enum knowing know_member(struct group *group, struct group_member *member)
+{
+	const struct script *script = member->script;
+	size_t last = script->parts.count - 1;
+	if (!script->known ||
+	    !pg_known_answer(member->arena, script->known[last], member->values, &member->outcome))
+		return NOT_KNOWN;
+	group->emitted.last = 0;
+	for (size_t k = 0; k < last; k++) {
+		struct pg_told told;
+		if (!script->known[k])
+			continue;
+		if (!pg_known_event(&group->arena, script->known[k], member->values, &told))
+			return NOT_KNOWN;
+		if (!pg_emitted_add(&group->arena, member->context, &told, &group->emitted))
+			return NOT_SUCCESS;
+	}
+	return member->complete(member) ? KNOWN : NOT_SUCCESS;
+}
+
+/* False: the members have to be run before their rows can be written. */
+static bool know_all(struct group *group)
+{
+	group->emitted = (struct pg_emitted){.end = &group->emitted.first};
+	for (size_t i = 0; i < group->count;) {
+		struct pg_emitted before = group->emitted;
+		enum knowing knowing = know_member(group, group->members[i]);
+		if (knowing == NOT_KNOWN)
+			return false;
+		if (knowing == KNOWN) {
+			i++;
+			continue;
+		}
+		leave_out(group, i);
+		*before.end = NULL; /* the first of its events */
+		group->emitted.end = before.end;
+		group->emitted.count = before.count;
+	}
+	return true;
+}
+
+/* Scripts, rows and commit are one trip, and so is the claim where it was not made before.
+ * `*ret_whole`: all have run; `*ret_over`: and it is committed. */
+static enum ibid_code run_known(struct group *group, bool claims, bool *ret_whole, bool *ret_over,
+                                struct ibid_err *err)
+{
+	struct run run;
+	enum ibid_code code = IBID_OK;
+	if (!make_run(group, claims, true, &run))
+		return err_set(err, IBID_NOMEM, "out of memory");
+	if (claims)
+		code = pg_pool_take_alive(group->store, &group->conn, err);
+	if (code)
+		return code;
+	struct pg_ahead ahead = {run.calls, run.count, run.count};
+	code = write_all(group, &ahead, err);
+	*ret_over = !code;
+	*ret_whole = ahead.done == ahead.count;
+	if (code && !*ret_whole)
+		code = blame(group, &run, ahead.done, run.calls[ahead.done].result, code);
+	pg_release(run.calls, run.count);
+	return code;
+}
+
 /* One transaction. `*ret_over`: committed, or nobody is left. */
 static enum ibid_code run_once(struct group *group, bool *ret_over, struct ibid_err *err)
 {
-	bool whole = false, at_once = !group->store->looks;
+	bool whole = false, over = false, at_once = !group->store->looks;
 	enum ibid_code code = at_once ? IBID_OK : claim_all(group, err);
-	*ret_over = !code && group->count == 0;
-	if (!code && group->count)
+	if (!code && know_all(group)) {
+		if (group->count)
+			code = run_known(group, at_once, &whole, &over, err);
+	} else if (!code) {
 		code = run_all(group, at_once, &whole, err);
-	if (!code && whole) {
-		code = write_all(group, err);
-		*ret_over = !code;
+		if (!code && whole) {
+			code = write_all(group, NULL, err);
+			over = !code;
+		}
 	}
 	if (at_once && whole && code == IBID_RETRY) { /* of those that nobody looked for, most likely */
 		note_duplicates(group->store, true);
 		code = IBID_OK;
 	}
+	*ret_over = over || (!code && !group->count);
 	pg_pool_give(group->store, group->conn); /* rolls back */
 	group->conn = NULL;
 	return code;

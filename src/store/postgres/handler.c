@@ -75,6 +75,28 @@ static enum ibid_code build_told(struct script *script, struct ibid_err *err)
 	return IBID_OK;
 }
 
+/* In a group nothing has to be read of it, where its answer and all events that it tells are known.
+ */
+static enum ibid_code build_known(struct script *script, const struct param_spec *params,
+                                  struct ibid_err *err)
+{
+	struct arena *arena = &script->arena;
+	size_t count = script->parts.count;
+	const struct pg_known **known = arena_array(arena, count, sizeof *known);
+	bool all = true;
+	for (size_t i = 0; known && i < count; i++) {
+		bool tells = script->told && script->told[i].sql != script->statements[i].sql;
+		bool answers = i == count - 1;
+		known[i] = tells || answers ? pg_known_read(arena, &script->parts.items[i], params) : NULL;
+		if (tells || answers)
+			all &= known[i] && pg_known_emits(known[i]) == !answers;
+	}
+	if (arena->failed)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	script->known = all ? known : NULL;
+	return IBID_OK;
+}
+
 enum ibid_code pg_make_script(struct store *store, const char *file, const char *text,
                               const struct param_spec *params, size_t count, struct script **ret,
                               struct ibid_err *err)
@@ -85,6 +107,8 @@ enum ibid_code pg_make_script(struct store *store, const char *file, const char 
 	enum ibid_code code = build(script, file, text, params, count, err);
 	if (!code)
 		code = build_told(script, err);
+	if (!code)
+		code = build_known(script, params, err);
 	if (!code && !script->leaves_state)
 		code = pg_express_build(pg_store_of(store), script, err);
 	if (code)

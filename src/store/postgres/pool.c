@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <time.h>
 
 enum { CONNECT_SECONDS = 10 };
@@ -121,6 +122,28 @@ enum ibid_code pg_pool_take(struct pg_store *store, bool fresh, struct pg_conn *
 	enum ibid_code code = pg_connect(store, CONNECT_SECONDS, ret, err);
 	if (code)
 		leave(pool);
+	return code;
+}
+
+/* Has the server said nothing since? What it says to who did not ask is good-bye, as a rule. */
+static bool is_alive(const struct pg_conn *conn)
+{
+	struct pollfd fd = {PQsocket(conn->link), POLLIN, 0};
+	return poll(&fd, 1, 0) == 0;
+}
+
+enum ibid_code pg_pool_take_alive(struct pg_store *store, struct pg_conn **ret,
+                                  struct ibid_err *err)
+{
+	struct pg_conn *conn = NULL;
+	enum ibid_code code = pg_pool_take(store, false, &conn, err);
+	if (!code && conn->rested && !is_alive(conn)) {
+		conn->broken = true;
+		pg_pool_give(store, conn);
+		code = pg_pool_take(store, true, &conn, err);
+	}
+	if (!code)
+		*ret = conn;
 	return code;
 }
 

@@ -277,6 +277,10 @@ IBID_CHECK enum ibid_code pg_pool_take(struct pg_store *store, bool fresh, struc
                                        struct ibid_err *err);
 void pg_pool_give(struct pg_store *store, struct pg_conn *conn); /* takes NULL; P2 */
 
+/* The same for a trip that can't be repeated: not one that the server has closed meanwhile. */
+IBID_CHECK enum ibid_code pg_pool_take_alive(struct pg_store *store, struct pg_conn **ret,
+                                             struct ibid_err *err);
+
 /* Take a connection and make its first trip. A pooled one may have died since it was last used:
  * then once more on a fresh one, so the calls must be harmless when repeated. On success `*ret` is
  * the caller's to give back; on failure it was given back. */
@@ -328,6 +332,13 @@ struct sha256 pg_cell_hash(const PGresult *result, int row, int column);
 
 /* ---- Transactions: transaction.c ------------------------------------------------------------ */
 
+/* Calls that travel before all others in the trip of commit; their results are whose they are. */
+struct pg_ahead {
+	struct pg_call *calls;
+	size_t count;
+	size_t done; /* out: so many succeeded */
+};
+
 /* What put_... verbs ask for waits in the queue and travels with the next trip: that of commit, or
  * of a script. */
 struct pg_tx {
@@ -336,6 +347,7 @@ struct pg_tx {
 	struct pg_conn *conn;
 	struct arena arena; /* the queue and its values */
 	char command_id[UUID_TEXT_SIZE];
+	struct pg_ahead *ahead; /* NULL: none */
 	struct pg_call *queue;
 	size_t queue_count, queue_room;
 	bool lent;
@@ -377,9 +389,30 @@ struct script {
 	struct script_statements parts;
 	struct pg_statement *statements; /* one per part */
 	struct pg_statement *told;       /* likewise, in a group: see emitted.c; NULL: none */
+	const struct pg_known **known;   /* likewise: parts that need not be sent there, or NULL; NULL:
+	                                    a group must read what the server gives */
 	bool sets, leaves_state;         /* maybe: see script.h */
 	struct pg_statement finish; /* the last part, wrapped for express; sql NULL: not possible */
 };
+
+/* ---- known.c -------------------------------------------------------------------------------- */
+
+/* The part as an answer or an emit whose values are known before it runs; NULL: it is neither, or
+ * no memory. It lives in `arena`. */
+const struct pg_known *pg_known_read(struct arena *arena, const struct script_statement *part,
+                                     const struct param_spec *params);
+bool pg_known_emits(const struct pg_known *known);
+
+/* What an emit tells. */
+struct pg_told {
+	const char *aggregate_type, *aggregate_id, *type, *payload;
+};
+
+/* With the values of the whole script. False: the server has to be asked, or no memory. */
+bool pg_known_answer(struct arena *arena, const struct pg_known *known, const char *const *values,
+                     struct outcome *ret);
+bool pg_known_event(struct arena *arena, const struct pg_known *known, const char *const *values,
+                    struct pg_told *ret);
 
 /* ---- emitted.c ------------------------------------------------------------------------------ */
 
@@ -393,7 +426,7 @@ struct pg_emitted_event {
 	const struct work_context *context;
 	size_t nth; /* of all members */
 	int ordinal;
-	const char *aggregate_type, *aggregate_id, *type, *payload;
+	struct pg_told told;
 	const char *topic, *partition_key, *headers; /* as in event_row */
 	struct uuid id;
 	const char *key;
@@ -409,7 +442,9 @@ struct pg_emitted {
 	int last;
 };
 
-/* Add what a statement told. False: emit would refuse it. */
+/* Add an event, or those that a statement told. False: emit would refuse it. */
+bool pg_emitted_add(struct arena *arena, const struct work_context *context,
+                    const struct pg_told *told, struct pg_emitted *ret);
 bool pg_emitted_read(struct arena *arena, const struct work_context *context,
                      const PGresult *result, struct pg_emitted *ret);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transaction.c -- the open transaction of one command, from claim to commit.
  *
- * The commit is one trip: the guard, what was queued, COMMIT. An error before COMMIT keeps it from
- * running, and one of COMMIT itself (a deferred constraint) rolls back: both are definite. A
- * connection that ends before COMMIT's own result was read leaves the outcome unknown (P3, I7):
- * also where another statement's result was still missing, because a proxy may have dropped results
- * that the server had sent. */
+ * The commit is one trip: what goes ahead, the guard, what was queued, COMMIT. An error before
+ * COMMIT keeps it from running, and one of COMMIT itself (a deferred constraint) rolls back: both
+ * are definite. A connection that ends before COMMIT's own result was read leaves the outcome
+ * unknown (P3, I7): also where another statement's result was still missing, because a proxy may
+ * have dropped results that the server had sent. */
 #include "store/postgres/postgres.h"
 
 #include <stdlib.h>
@@ -141,6 +141,15 @@ static bool was_rolled_back(const PGresult *result)
 	return strcmp(PQcmdStatus((PGresult *)result), "COMMIT") != 0;
 }
 
+/* A script may raise what else a lost connection is called. It was told as an error, and all
+ * behind it was answered, too: COMMIT was not run. */
+static bool was_refused(const struct pg_tx *tx, const struct pg_trip *trip, const PGresult *result)
+{
+	const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+	return tx->ahead && trip->done < tx->ahead->count && !tx->conn->broken && severity &&
+	       strcmp(severity, "ERROR") == 0;
+}
+
 static enum ibid_code judge(struct pg_tx *tx, const struct pg_call *calls, size_t count,
                             const struct pg_trip *trip, struct arena *arena, struct outcome *ret,
                             struct ibid_err *err)
@@ -152,10 +161,10 @@ static enum ibid_code judge(struct pg_tx *tx, const struct pg_call *calls, size_
 		return err_set(err, IBID_FAILED, "the transaction had failed and was rolled back");
 	/* Trying to send COMMIT may have sent it, also where libpq reported a failure. */
 	bool sent = trip->queued >= count - 1;
-	bool fatal = pg_error_is_fatal(tx->conn, result);
+	bool fatal = pg_error_is_fatal(tx->conn, result), refused = was_refused(tx, trip, result);
 	enum ibid_code code = pg_error_outcome(tx->conn, result, arena, ret, err);
 	tx->conn->broken |= fatal;
-	if (!fatal || !sent)
+	if (!fatal || !sent || refused)
 		return code;
 	err->code = IBID_UNKNOWN;
 	err->next = err_next_of(IBID_UNKNOWN);
@@ -166,17 +175,25 @@ static enum ibid_code commit(struct pg_tx *tx, struct arena *arena, struct outco
                              struct ibid_err *err)
 {
 	const char *guard[] = {tx->command_id};
-	size_t count = tx->queue_count + 2;
+	size_t ahead = tx->ahead ? tx->ahead->count : 0, count = ahead + tx->queue_count + 2;
 	struct pg_trip trip;
 	struct pg_call *calls = arena_array(&tx->arena, count, sizeof *calls);
 	if (!calls)
 		return err_set(err, IBID_NOMEM, "out of memory");
-	calls[0] = PG_CALL(GUARD, .values = guard);
+	if (ahead)
+		memcpy(calls, tx->ahead->calls, ahead * sizeof *calls);
+	calls[ahead] = PG_CALL(GUARD, .values = guard);
 	if (tx->queue_count)
-		memcpy(calls + 1, tx->queue, tx->queue_count * sizeof *calls);
+		memcpy(calls + ahead + 1, tx->queue, tx->queue_count * sizeof *calls);
 	calls[count - 1] = PG_CALL(COMMIT);
 	(void)!pg_trip(tx->conn, calls, count, &trip);
 	enum ibid_code code = judge(tx, calls, count, &trip, arena, ret, err);
+	for (size_t i = 0; i < ahead; i++) {
+		tx->ahead->calls[i].result = calls[i].result;
+		calls[i].result = NULL;
+	}
+	if (ahead)
+		tx->ahead->done = trip.done < ahead ? trip.done : ahead;
 	pg_release(calls, count);
 	return code;
 }
