@@ -285,11 +285,27 @@ struct ibid_command command_of(struct request *request)
 	};
 }
 
+enum { RECALL_BYTES = 16384 }; /* more than that to read would keep other connections waiting */
+
+/* What came again a moment ago is told by the connections' own thread. */
+static bool recall(struct request *request, const struct ibid_command *command)
+{
+	struct ibid_result *result;
+	if (command->payload_size > RECALL_BYTES ||
+	    !ledger_recall(request->house->ibid->ledger, command, &result))
+		return false;
+	meters_command(request, result);
+	command_answer(request, result);
+	return true;
+}
+
 static void submit(struct request *request)
 {
 	struct ibid_err err = {0};
 	struct ibid_command command = command_of(request);
 	request->submitted_us = env_steady_us(request->server->env);
+	if (recall(request, &command))
+		return;
 	request_suspend(request);
 	if (!crew_submit(request->house->crew, &command, done, request, &err))
 		return;

@@ -95,4 +95,8 @@ IBID_CHECK enum ibid_code ledger_adopt(struct ledger *ledger, const char *engine
 IBID_CHECK enum ibid_code ledger_submit(struct ledger *ledger, const struct ibid_command *command,
                                         struct ibid_result **ret, struct ibid_err *err);
 
+/* What is told from memory, told at once: it touches no store and never waits. False: submit it. */
+bool ledger_recall(struct ledger *ledger, const struct ibid_command *command,
+                   struct ibid_result **ret);
+
 #endif

@@ -23,6 +23,7 @@ struct recent {
 	int64_t keep_us;
 	pthread_mutex_t locks[LOCKS]; /* of every sixteenth place */
 	struct remembered *places[PLACES];
+	_Atomic int64_t expected[PLACES]; /* by the hash of a key alone: until when (steady) */
 };
 
 static void forget(struct remembered *remembered)
@@ -60,6 +61,11 @@ static size_t place_of(const struct identity *identity)
 {
 	const char *values[] = {identity->operation, identity->scope, identity->key};
 	return group_contention(identity->tenant, values, sizeof values / sizeof *values) % PLACES;
+}
+
+static size_t place_of_key(const char *key)
+{
+	return group_contention(key, NULL, 0) % PLACES;
 }
 
 static bool same_identity(const struct identity *one, const struct identity *two)
@@ -114,6 +120,7 @@ void recent_keep(struct recent *recent, const struct command_row *row)
 	if (!now)
 		return;
 	size_t place = place_of(&row->identity);
+	recent->expected[place_of_key(row->identity.key)] = now->until_us;
 	pthread_mutex_lock(&recent->locks[place % LOCKS]);
 	struct remembered *before = recent->places[place];
 	recent->places[place] = now;
@@ -135,4 +142,9 @@ bool recent_find(struct recent *recent, const struct identity *identity, struct 
 		*ret = copy_of(arena, &there->row);
 	pthread_mutex_unlock(&recent->locks[place % LOCKS]);
 	return found && !arena->failed;
+}
+
+bool recent_expects(struct recent *recent, const char *key)
+{
+	return recent && key && env_steady_us(recent->env) < recent->expected[place_of_key(key)];
 }

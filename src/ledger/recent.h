@@ -23,4 +23,8 @@ void recent_keep(struct recent *recent, const struct command_row *row);
 bool recent_find(struct recent *recent, const struct identity *identity, struct arena *arena,
                  struct command_row *ret);
 
+/* Is it worth while to look for a command that came with this key? Not sure, and quick. NULL: no
+ * key, which is not. */
+bool recent_expects(struct recent *recent, const char *key);
+
 #endif

@@ -795,6 +795,7 @@ static enum ibid_code meet_shared(struct submission *sub, enum step *ret, struct
 		return meet_claim(sub, &member->claim, ret, err);
 	} else if (place->code == IBID_UNKNOWN) {
 		*err = place->err;
+		sub->alone = true; /* if it is to run: a neighbour may have ended the connection */
 		return resolve(sub, &member->row, true, ret, err);
 	} else if (place->code == IBID_MISUSE) {
 		postpone(sub, place->code, class_of(place->code), &outcome);
@@ -1005,6 +1006,23 @@ enum ibid_code submission_view(struct submission *sub, struct ibid_work *ret, st
 	if (!sub->payload)
 		return IBID_OK;
 	return fields_check(&sub->arena, sub->contract, sub->payload, &ret->params, &why, err);
+}
+
+bool ledger_recall(struct ledger *ledger, const struct ibid_command *command,
+                   struct ibid_result **ret)
+{
+	struct submission sub;
+	struct ibid_err ignored;
+	bool told = false;
+	if (!recent_expects(ledger->recent, command->key))
+		return false;
+	submission_init(&sub, ledger);
+	if (!submission_prepare(&sub, command, &ignored) && !submission_begin(&sub, &ignored)) {
+		sub.now_us = env_wall_us(ledger->env);
+		told = !submission_close(&sub, tell_recent(&sub) ? IBID_OK : IBID_NOT_FOUND, ret, &ignored);
+	}
+	submission_release(&sub);
+	return told;
 }
 
 enum ibid_code ledger_submit(struct ledger *ledger, const struct ibid_command *command,

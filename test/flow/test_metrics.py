@@ -30,6 +30,7 @@ class Metrics(Pages):
     # ---- Counters -------------------------------------------------------------------------------
 
     def test_each_decision_is_counted_once_and_nothing_else_moves(self):
+        self.note("note-brief", "answer: { store: reference }")  # so its duplicates are told from memory
         server = Server(self)
         once = {"topic": "a", "text": "once upon a time"}
         steps = [
@@ -44,8 +45,11 @@ class Metrics(Pages):
             ("note-once", "k-1", once, "executed"),
             ("note-once", "k-2", once, "linked"),
             ("note-once", "k-2", once, "linked again"),
+            ("note-brief", "k-1", HELLO, "executed"),
+            *3 * [("note-brief", "k-1", HELLO, "executed again")],
+            ("note-brief", "k-1", dict(HELLO, text="bye"), "conflict"),
         ]
-        expected = {"note": {}, "note-once": {}, "note-cold": {}}
+        expected = {"note": {}, "note-once": {}, "note-brief": {}, "note-cold": {}}
         for operation, key, document, counted in steps:
             server.send(key, document, operation)
             expected[operation][counted] = expected[operation].get(counted, 0) + 1

@@ -96,6 +96,44 @@ static void expect(const char *operation, const char *amount, const char *said, 
 
 enum { FROM_MEMORY, FROM_STORE };
 
+/* Without the store, and without waiting: what a submission would be told, or nothing. */
+static const char *recall(const char *tenant, const char *operation, const char *key,
+                          const char *payload)
+{
+	static char told[64];
+	struct ibid_result *result = NULL;
+	int before = asked;
+	bool recalled = ledger_recall(ibid->ledger,
+	                              IBID_COMMAND(.tenant = tenant, .client = "c", .actor = "a",
+	                                           .operation = operation, .key = key,
+	                                           .payload = payload),
+	                              &result);
+	assert_int_equal(asked, before);
+	assert_int_equal(recalled, result != NULL);
+	snprintf(told, sizeof told, "%s", recalled ? bed_say(result) : "");
+	ibid_result_free(result);
+	return told;
+}
+
+static void what_is_remembered_is_told_at_once_and_nothing_else(void **state) /* B03 */
+{
+	(void)state;
+	assert_string_equal(recall("t", "brief", "k", pay("1")), "");
+	expect("brief", "1", "executed 201", FROM_STORE);
+	assert_string_equal(recall("t", "brief", "k", pay("1")), ""); /* nobody came again */
+	expect("brief", "1", "replayed executed 201", FROM_STORE);
+	assert_string_equal(recall("t", "brief", "k", pay("1.00")), "replayed executed 201");
+	assert_string_equal(recall("t", "brief", "k", pay("2")), ""); /* a conflict is kept */
+	assert_string_equal(recall("t", "brief", "k", "{"), "");
+	assert_string_equal(recall("t", "brief", NULL, pay("1")), "");
+	assert_string_equal(recall("u", "brief", "k", pay("1")), "");
+	assert_string_equal(recall("t", "alone", "k", pay("1")), "");
+	assert_string_equal(recall("t", "none", "k", pay("1")), "");
+	assert_string_equal(recall("t", "brief", "other", pay("1")), "");
+	env_virtual_advance(&clock_env, KEEP_S * SECOND_US);
+	assert_string_equal(recall("t", "brief", "k", pay("1")), "");
+}
+
 static void a_storm_of_duplicates_asks_the_store_once(void **state) /* B03 B12 */
 {
 	static const char *const operations[] = {"brief", "alone"};
@@ -318,6 +356,7 @@ static void many_threads_have_one_effect_for_each_key(void **state) /* B12 */
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+	    TEST(what_is_remembered_is_told_at_once_and_nothing_else),
 	    TEST(a_storm_of_duplicates_asks_the_store_once),
 	    TEST(what_is_remembered_is_what_the_store_says),
 	    TEST(it_is_forgotten_after_its_time),
