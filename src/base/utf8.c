@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 static const struct lead {
 	unsigned char from, to;  /* first byte */
@@ -54,6 +55,17 @@ bool utf8_ok(const char *bytes, size_t size)
 			return false;
 	}
 	return true;
+}
+
+void utf8_mend(char *text)
+{
+	for (size_t left = strlen(text), step; left; text += step, left -= step) {
+		step = utf8_size(text, left);
+		if (!step) {
+			*text = '?';
+			step = 1;
+		}
+	}
 }
 
 size_t utf8_fit(const char *bytes, size_t size, size_t most)

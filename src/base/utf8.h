@@ -13,6 +13,9 @@ size_t utf8_size(const char *bytes, size_t size);
 /* Is all of it well-formed? */
 bool utf8_ok(const char *bytes, size_t size);
 
+/* Put a question mark for each byte that is not part of a well-formed character. */
+void utf8_mend(char *text);
+
 /* The longest beginning of at most `most` bytes that does not cut a character. `bytes` is valid. */
 size_t utf8_fit(const char *bytes, size_t size, size_t most);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_relay.c -- bring committed events to their destinations, until it is told to stop. */
 #include "cli/cli.h"
+#include "cli/log_writer.h"
 #include "cli/output.h"
 #include "cli/process.h"
 #include "http/relay_page.h"
@@ -42,7 +43,7 @@ int cmd_relay(const struct args *args)
 	block(&signals);
 	share_heap();
 	enum ibid_code code = process_settings(&arena, args, &settings, &err);
-	struct fleet_options options = settings_fleet(&settings, process_log());
+	struct fleet_options options = settings_fleet(&settings, log_writer_start());
 	options.only = args->values[OPT_DESTINATION];
 	if (!code)
 		code = fleet_start(&options, &fleet, &err);
@@ -58,6 +59,7 @@ int cmd_relay(const struct args *args)
 	}
 	relay_page_close(page);
 	fleet_stop(fleet);
+	log_writer_end();
 	int exit = code ? say_err(&err) : CLI_OK;
 	arena_release(&arena);
 	return exit;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_serve.c -- run the server until it is told to stop. */
 #include "cli/cli.h"
+#include "cli/log_writer.h"
 #include "cli/output.h"
 #include "cli/process.h"
 #include "http/server.h"
@@ -21,8 +22,10 @@ static int run(const struct args *args, bool proxy)
 	if (!code && proxy && !settings.upstream)
 		code = err_set(&err, IBID_INVALID,
 		               "where is the service? give its address: --upstream http://127.0.0.1:3000");
-	if (!code)
-		code = server_run(&settings, process_log(), tell_address, NULL, &err);
+	if (!code) {
+		code = server_run(&settings, log_writer_start(), tell_address, NULL, &err);
+		log_writer_end();
+	}
 	int exit = code ? say_err(&err) : CLI_OK;
 	arena_release(&arena);
 	return exit;

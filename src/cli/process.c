@@ -1,20 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/process.h"
 
-#include <stdio.h>
-
-static void log_line(void *user, enum ibid_log_level level, const char *line)
-{
-	(void)user;
-	if (level > IBID_LOG_DEBUG)
-		fprintf(stderr, "%s\n", line);
-}
-
-struct log process_log(void)
-{
-	return (struct log){.fn = log_line, .env = env_system()};
-}
-
 enum { NAMED = 4 };
 
 /* --store, --contracts and the like are settings like any other. */

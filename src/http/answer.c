@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/answer.h"
 
+#include "base/utf8.h"
 #include "ledger/problem.h"
 
 #include <assert.h>
@@ -33,6 +34,7 @@ void answer_problem(struct answer *answer, struct arena *arena, enum problem_kin
 	va_start(args, format);
 	vsnprintf(detail, sizeof detail, format, args);
 	va_end(args);
+	utf8_mend(detail); /* it may hold what a client sent, and was cut */
 	struct problem problem = {
 	    .type = arena_printf(arena, "/problems/%s", info->slug),
 	    .title = info->title,

@@ -339,8 +339,8 @@ void connection_end(void *user, struct MHD_Connection *connection, void **ret_re
 	expect_by(request, env_steady_us(server->env) + settings->idle_us + settings->request_us);
 	ibid_result_free(request->answer.result);
 	str_release(&request->body);
+	pass_close(request->pass); /* the calls' thread may be filling in an answer */
 	arena_release(&request->arena);
-	pass_close(request->pass);
 	server_let_go(server, request->house);
 	free(request);
 }
@@ -380,11 +380,17 @@ static enum MHD_Result add_line(void *user, enum MHD_ValueKind kind, const char 
  * what we were told of it had such bytes, or folded lines, or needless blanks. */
 static bool head_is_whole(struct request *request, const char *version)
 {
+	size_t most = (size_t)request->server->settings->header_bytes;
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 	    request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 	struct head head = {.told = strlen(request->method) + strlen(request->uri) + strlen(version) +
 	                            sizeof "  \r\n\r\n" - 1};
-	MHD_get_connection_values(request->connection, MHD_HEADER_KIND, add_line, &head);
+	int count = MHD_get_connection_values(request->connection, MHD_HEADER_KIND, add_line, &head);
+	if (head.told > most || (info && info->header_size > most) || count > HEADERS_MAX) {
+		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
+		               "the headers are more than %zu bytes or %d lines", most, HEADERS_MAX);
+		return false;
+	}
 	if (!head.odd && (!info || info->header_size <= head.told))
 		return true;
 	answer_problem(

@@ -9,6 +9,8 @@
 void connection_change(void *server, struct MHD_Connection *connection, void **ret_visitor,
                        enum MHD_ConnectionNotificationCode code);
 void *connection_begin(void *server, const char *uri, struct MHD_Connection *connection);
+enum { HEADERS_MAX = 128 }; /* lines of a request */
+
 enum MHD_Result connection_handle(void *server, struct MHD_Connection *connection, const char *url,
                                   const char *method, const char *version, const char *upload,
                                   size_t *upload_size, void **ret_request);

@@ -103,6 +103,10 @@ static void fill_answer(struct pass *pass)
 		answer_problem(&request->answer, &request->arena, PROBLEM_TOO_LARGE,
 		               "the body has more than %lld bytes",
 		               (long long)pass->upstream->settings->pass_bytes);
+	else if (pass->headed && pass->call.too_large)
+		answer_problem(&request->answer, &request->arena, PROBLEM_UPSTREAM,
+		               "it answered %d, with headers of more than %d bytes", pass->call.status,
+		               CALL_HEAD_BYTES_MAX);
 	else if (pass->headed)
 		request->answer.status = pass->call.status;
 	else
@@ -144,7 +148,7 @@ static size_t take(struct call *call, const char *bytes, size_t size)
 {
 	struct pass *pass = pass_of(call);
 	pthread_mutex_lock(&pass->lock);
-	bool gone = pass->gone;
+	bool gone = pass->gone || !pass->headed; /* bytes behind a preliminary answer are none */
 	pass->down_paused = !gone && PIPE_BYTES - pass->down.size < size;
 	bool paused = pass->down_paused;
 	if (!gone && !paused) {

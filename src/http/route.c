@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/route.h"
 
+#include "base/utf8.h"
 #include "http/answer.h"
 
 #include <string.h>
@@ -162,20 +163,23 @@ enum { OWN = sizeof own / sizeof *own };
 
 /* ---- Making --------------------------------------------------------------------------------- */
 
-/* Is there a path that fits both? A parameter fits any segment that is not empty. */
-static bool meet(const char *a, const char *b)
+enum path_kind { PATH_OF_ROUTE, PATH_ASKED_FOR };
+
+/* Does the path fit the route's? Or, if it is another route's: is there one that fits both? A
+ * parameter fits any segment that is not empty; in what a client asks for, braces are text. */
+static bool meet(const char *route, const char *path, enum path_kind kind)
 {
 	for (;;) {
-		size_t a_size = strcspn(a, "/"), b_size = strcspn(b, "/");
-		bool any = *a == '{' || *b == '{';
-		if (any ? !a_size || !b_size : a_size != b_size || memcmp(a, b, a_size) != 0)
+		size_t route_size = strcspn(route, "/"), size = strcspn(path, "/");
+		bool any = *route == '{' || (kind == PATH_OF_ROUTE && *path == '{');
+		if (any ? !route_size || !size : route_size != size || memcmp(route, path, size) != 0)
 			return false;
-		a += a_size;
-		b += b_size;
-		if (!*a || !*b)
-			return !*a && !*b;
-		a++;
-		b++;
+		route += route_size;
+		path += size;
+		if (!*route || !*path)
+			return !*route && !*path;
+		route++;
+		path++;
 	}
 }
 
@@ -184,7 +188,8 @@ static enum ibid_code check_free(const struct route *routes, size_t count,
 {
 	const struct contract *contract = added->contract;
 	for (size_t i = 0; i < count; i++) {
-		if (strcmp(routes[i].method, added->method) != 0 || !meet(routes[i].path, added->path))
+		if (strcmp(routes[i].method, added->method) != 0 ||
+		    !meet(routes[i].path, added->path, PATH_OF_ROUTE))
 			continue;
 		return err_set(err, IBID_CONTRACT, "%s: route %s leads to %s already", contract->file,
 		               contract->route,
@@ -290,7 +295,7 @@ char *route_decode(struct arena *arena, const char *text, size_t size)
 	}
 	if (decoded)
 		*to = 0;
-	return decoded;
+	return decoded && utf8_ok(decoded, strlen(decoded)) ? decoded : NULL;
 }
 
 static bool take_values(const struct route *route, const char *path, struct arena *arena,
@@ -320,7 +325,7 @@ const struct route *routes_find(const struct routes *routes, const char *method,
 	const char *allow = NULL;
 	for (size_t i = 0; i < routes->count && !found; i++) {
 		const struct route *route = &routes->items[i];
-		if (!meet(route->path, path))
+		if (!meet(route->path, path, PATH_ASKED_FOR))
 			continue;
 		if (strcmp(route->method, method) == 0)
 			found = route;

@@ -52,7 +52,7 @@ void routes_release(struct routes *routes);
  */
 bool route_param(const char **at, const char **ret_name, size_t *ret_size);
 
-/* Percent-decoded. NULL: a bad escape, a NUL in it, or no memory. */
+/* Percent-decoded. NULL: a bad escape, a NUL in it, no UTF-8, or no memory. */
 char *route_decode(struct arena *arena, const char *text, size_t size);
 
 /* Find the route. Values of its parameters go to `values`, percent-decoded, in `arena`. NULL when

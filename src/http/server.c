@@ -17,6 +17,7 @@
 #include "http/outbox_metrics.h"
 #include "http/upstream.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -38,7 +39,13 @@ enum {
 	OUTBOX_PAUSE_US = 5000000,   /* and how the outbox does */
 	SIGNAL_PAUSE_MS = 200,       /* how soon a house without guests is closed */
 	PEM_BYTES_MAX = 1 << 20,
+	LISTED_BYTES = 80,           /* libmicrohttpd's, for each header of a request */
+	ANSWER_HEAD_BYTES = 6 << 10, /* of headers that are our own */
+	ANSWERING_BYTES = 32 << 10,
 };
+static_assert(HEADERS_MAX * LISTED_BYTES + CALL_HEAD_BYTES_MAX + ANSWER_HEAD_BYTES <=
+                  ANSWERING_BYTES,
+              "whoever was heard can be answered");
 
 /* ---- Houses --------------------------------------------------------------------------------- */
 
@@ -216,6 +223,14 @@ static enum ibid_code read_pem(struct arena *arena, const char *file, const char
 	                                   : err_set(err, IBID_INVALID, "%s: it is no PEM file", file);
 }
 
+/* Half of a connection's memory is for what is read. The other half holds the list of its headers
+ * and the head of the answer: without room for it, a command would run and nobody hear of it. */
+static size_t connection_bytes(const struct settings *settings)
+{
+	size_t read = (size_t)settings->header_bytes;
+	return 2 * (read > ANSWERING_BYTES ? read : ANSWERING_BYTES);
+}
+
 static enum ibid_code start_daemon(struct server *server, struct arena *arena, char address[300],
                                    struct ibid_err *err)
 {
@@ -251,7 +266,7 @@ static enum ibid_code start_daemon(struct server *server, struct arena *arena, c
 	    MHD_OPTION_URI_LOG_CALLBACK, connection_begin, server, MHD_OPTION_NOTIFY_COMPLETED,
 	    connection_end, server, MHD_OPTION_NOTIFY_CONNECTION, connection_change, server,
 	    MHD_OPTION_CONNECTION_LIMIT, (unsigned)settings->connections_max,
-	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)settings->header_bytes,
+	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, connection_bytes(settings),
 	    MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(settings->idle_us / 1000000),
 	    MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY, certificate ? tls : none,
 	    MHD_OPTION_END);

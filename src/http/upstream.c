@@ -9,6 +9,7 @@
 #include "http/trace.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,6 +218,18 @@ static void add_line(struct heading *heading, const char *line)
 		heading->list = longer;
 }
 
+/* A token of ours is not the service's business, however it is written down. */
+static bool is_ours(const char *authorization)
+{
+	const char *at = authorization;
+	while (at && (at = strstr(at, "ibid_"))) {
+		if (at == authorization || !isalnum((unsigned char)at[-1]))
+			return true;
+		at++;
+	}
+	return false;
+}
+
 static enum MHD_Result add_header(void *user, enum MHD_ValueKind kind, const char *name,
                                   const char *value)
 {
@@ -230,8 +243,7 @@ static enum MHD_Result add_header(void *user, enum MHD_ValueKind kind, const cha
 	if (is_word(name, size, dropped) || is_word(name, size, dropped_of_request) ||
 	    strchr(name, '_'))
 		return MHD_YES;
-	/* Ours, and not the service's business. */
-	if (strcasecmp(name, "Authorization") == 0 && value && strstr(value, "ibid_"))
+	if (strcasecmp(name, "Authorization") == 0 && is_ours(value))
 		return MHD_YES;
 	if (strcasecmp(name, "traceparent") == 0 && request->trace)
 		return MHD_YES; /* its parent is our span */
@@ -371,8 +383,9 @@ bool upstream_show(struct arena *arena, const char *kept, size_t size, struct an
 		const struct json *status = json_member(root, "status");
 		answer_problem(answer, arena, PROBLEM_ANSWER_TOO_LARGE,
 		               "the service answered %s; what it said has more than "
-		               "upstream.limits.answer bytes",
-		               status && status->type == JSON_NUMBER ? status->text : "");
+		               "upstream.limits.answer bytes, or its headers more than %d",
+		               status && status->type == JSON_NUMBER ? status->text : "",
+		               CALL_HEAD_BYTES_MAX);
 		return true;
 	}
 	answer->type = NULL;

@@ -48,8 +48,7 @@ static size_t on_head(char *bytes, size_t one, size_t size, void *user)
 		str_clear(&call->answer_head); /* what came before was preliminary */
 	else if (is_plain(bytes, size))
 		str_add(&call->answer_head, bytes, size);
-	if (call->answer_head.failed)
-		return 0;
+	call->too_large |= call->answer_head.failed;
 	long status = 0;
 	bool last = size <= 2 && (*bytes == '\r' || *bytes == '\n');
 	curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
@@ -68,7 +67,7 @@ static size_t on_body(char *bytes, size_t one, size_t size, void *user)
 		return call->take(call, bytes, size);
 	if (!call->too_large)
 		str_add(&call->answer, bytes, size);
-	call->too_large = call->answer.failed;
+	call->too_large |= call->answer.failed;
 	return size;
 }
 

@@ -15,7 +15,7 @@
 #include <curl/curl.h>
 #include <stdatomic.h>
 
-enum { CALL_WHY_SIZE = 512, CALL_HEAD_BYTES_MAX = 64 << 10, CALL_PAUSE = CURL_READFUNC_PAUSE };
+enum { CALL_WHY_SIZE = 512, CALL_HEAD_BYTES_MAX = 16 << 10, CALL_PAUSE = CURL_READFUNC_PAUSE };
 
 /* What became of a call. */
 enum call_end {

@@ -165,6 +165,8 @@ class Service:
             handler.say(201, b'{"order": %d}' % number, Content_Type="application/json")
         elif mode == "large":
             handler.say(201, b"x" * (3 << 20), Content_Type="text/plain")
+        elif mode.startswith("head-"):  # with so many bytes of headers
+            handler.say(201, b"made", Content_Type="text/plain", ETag='"%s"' % (int(mode[5:]) * "e"))
         elif mode == "binary":
             handler.say(200, bytes(range(256)), Content_Type="image/png")
         elif mode == "controls":
@@ -194,6 +196,8 @@ class Service:
                             Location="/orders/%d" % found[0])
             else:
                 handler.say(404, b"")
+        elif handler.path.startswith("/head="):
+            handler.say(200, b"page", ETag='"%s"' % (int(handler.path.split("=")[1]) * "e"))
         elif handler.path.startswith("/hang/"):
             self.free.wait(LIMIT_S)
             handler.close_connection = True

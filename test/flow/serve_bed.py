@@ -104,13 +104,13 @@ class Answer:
 class Server:
     """`ibid serve` as a process."""
 
-    def __init__(self, bed, *settings, env=None):
+    def __init__(self, bed, *settings, env=None, stderr=None):
         clean = {name: value for name, value in os.environ.items() if not name.startswith("IBID_")}
         self.log_path = os.path.join(bed.dir, "log-%s" % uuid.uuid4().hex[:8])
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
                 [BIN, "serve", "--store", bed.url, "--contracts", bed.contracts, "http.listen=127.0.0.1:0",
-                 "http.open.tenant=t", *settings], stdout=subprocess.PIPE, stderr=log, env=dict(clean, **(env or {})))
+                 "http.open.tenant=t", *settings], stdout=subprocess.PIPE, stderr=stderr or log, env=dict(clean, **(env or {})))
         line = self.process.stdout.readline().decode()
         if "ibid serves at " not in line:
             self.process.wait(LIMIT_S)

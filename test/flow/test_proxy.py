@@ -134,6 +134,23 @@ class Proxy(Proxied):
         self.assertEqual(answers[0].body, answers[1].body)
         self.assertEqual((self.state("k-1"), self.service.times("k-1")), ("COMPLETED", 1))
 
+    def test_headers_of_an_answer_are_told_again_or_known_to_be_too_large(self):
+        server = self.proxy()
+        for size, status in ((15000, 201), (16384, 502), (60000, 502)):
+            answers = [self.order(server, "k-%d" % size, {"mode": "head-%d" % size}) for _ in range(2)]
+            for answer in answers:
+                self.assertEqual(answer.status, status, answer)
+                if status == 201:
+                    self.assertEqual(answer.headers["ETag"], '"%s"' % (size * "e"))
+                else:
+                    self.assertEqual(answer.json["type"], "/problems/answer-too-large")
+            self.assertEqual(answers[0].body, answers[1].body)
+            self.assertEqual((self.state("k-%d" % size), self.service.times("k-%d" % size)), ("COMPLETED", 1))
+            passed = server.get("/head=%d" % size)
+            self.assertEqual(passed.status, 200 if status == 201 else 502, passed)
+            self.assertEqual(passed.body if status == 201 else passed.json["type"],
+                             b"page" if status == 201 else "/problems/upstream")
+
     def test_who_may_not_or_not_now_gets_no_outcome(self):  # B03
         server = self.proxy()
         for mode, status in NOT_NOW.items():
@@ -405,6 +422,18 @@ class Proxy(Proxied):
                 self.assertEqual(server.get("/orders").body, b"page")  # another method of a protected path
             self.assertEqual(server.stop(), 0)
 
+    def test_braces_in_a_path_are_no_parameters(self):
+        self.contract("note-order", "POST /orders/{id}", without_key="pass", fields="  /id: { type: text, required: true, max: 60 }")
+        server = self.proxy("upstream.other=none")
+        for path in ("/{x}", "/{orders}/1", "/{x}/{y}"):
+            for key in ("k-1", None):
+                self.assertEqual(self.order(server, key, {"item": "tea"}, path).status, 404, path)
+        self.assertEqual(self.service.seen, [])
+        self.assertEqual(self.order(server, "k-1", {"item": "tea"}).status, 201)  # nobody had used the key
+        self.assertEqual(self.service.times("k-1"), 1)
+        self.assertEqual(self.proxy().get("/{healthz}").body, b"page")  # the service's, not ours
+        self.assertEqual(self.service.seen[-1][1], "/{healthz}")
+
     def test_a_protected_route_can_not_be_written_differently(self):
         server = self.proxy("upstream.other=all")
         for path in ("/orders/", "/Orders", "//orders", "/./orders", "/a/../orders", "/%6frders", "/orders%2f", "/orders/.",
@@ -502,6 +531,9 @@ class Proxy(Proxied):
         server = self.proxy()
         self.assertEqual(server.get("/pages").status, 502)
         self.assertEqual(self.order(server, "k-101", {"item": "tea"}).status, 202)
+        self.service = RawService(self, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nbytes of another protocol")
+        passed = self.proxy().get("/pages")
+        self.assertEqual((passed.status, passed.json["type"]), (502, "/problems/upstream"), passed)
 
     def test_an_inquiry_that_hangs_does_not_keep_the_server_from_ending(self):
         self.contract("slow-inquiry", "POST /slow-inquiry", deadline="40s", lease="50s",
@@ -555,6 +587,8 @@ class Proxy(Proxied):
         server = self.proxy()
         self.assertEqual(self.order(server, "k-1", {}, Authorization="Basic YTpi").status, 201)
         self.assertEqual(self.service.seen[-1][2]["Authorization"], "Basic YTpi")
+        self.assertEqual(self.order(server, "k-0", {}, Authorization="Bearer myibid_secret").status, 201)
+        self.assertEqual(self.service.seen[-1][2]["Authorization"], "Bearer myibid_secret")
         for header in ("Authorization", "Proxy-Authorization"):
             bad = self.order(server, "k-2", {}, **{header.replace("-", "_"): "Bearer ibid_" + "0" * 22 + "_" + "0" * 64})
             self.assertEqual(bad.status, 401 if header.startswith("Proxy") else bad.status, bad)

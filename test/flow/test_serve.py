@@ -4,6 +4,7 @@ import concurrent.futures
 import contextlib
 import http.client
 import json
+import os
 import random
 import select
 import signal
@@ -353,6 +354,52 @@ class Serve:
         self.assertEqual(server.send("k-2", HELLO, "late").status, 201)
         self.assertEqual(server.stop(), 0)
 
+    # ---- Logs -----------------------------------------------------------------------------------
+
+    def stalled(self):
+        """A server whose log nobody reads; the end where it could be read."""
+        ours, theirs = os.pipe()
+        self.addCleanup(os.close, ours)
+        server = Server(self, stderr=theirs)
+        os.close(theirs)
+        return server, ours
+
+    def ask_often(self, server, count):
+        """Over one connection, many at a time."""
+        one = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Correlation-Id: %s\r\n\r\n" % (120 * b"c")
+        with socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT_S) as wire, wire.makefile("rb") as answers:
+            for _ in range(count // 50):
+                wire.sendall(50 * one)
+                for _ in range(50):
+                    size = None
+                    self.assertTrue(answers.readline().startswith(b"HTTP/1.1 200"))
+                    while (line := answers.readline()) != b"\r\n":
+                        size = int(line.split()[1]) if line.lower().startswith(b"content-length") else size
+                    answers.read(size)
+
+    def test_a_log_that_nobody_reads_stops_nobody(self):  # K10
+        server, _ = self.stalled()
+        self.ask_often(server, 2000)  # a pipe takes a hundred lines
+        self.assertEqual(server.send("k-1", HELLO).status, 201)
+        self.assertEqual(server.stop(), 0)
+
+    def test_what_a_log_had_no_room_for_is_counted_there(self):
+        server, pipe = self.stalled()
+        asked = 0
+        while asked < 40000 and asked * 420 < 6 << 20:
+            self.ask_often(server, 1000)
+            asked += 1000
+        lines, rest = [], b""
+        while not any(line["event"] == "log.dropped" for line in lines):
+            self.assertTrue(select.select([pipe], [], [], LIMIT_S)[0], "no line tells of what was dropped")
+            *whole, rest = (rest + os.read(pipe, 1 << 16)).split(b"\n")
+            lines += map(json.loads, whole)
+        dropped = sum(line["lines"] for line in lines if line["event"] == "log.dropped")
+        told = sum(line["event"] == "http.request" for line in lines)
+        self.assertEqual(dropped + told, asked)
+        self.ask_often(server, 50)
+        self.assertEqual(server.process.poll(), None)
+
     # ---- Hostile input --------------------------------------------------------------------------
 
     def test_hostile_input_gets_a_clear_answer_and_does_nothing(self):
@@ -396,6 +443,44 @@ class Serve:
         self.assertEqual(server.send("k", HELLO).status, 201)  # still there, and nothing was done under the key
         self.assertEqual(self.counts(), (1, 1, 1))
         self.assertIsNone(server.process.poll())
+
+    def test_what_a_client_writes_is_never_told_as_broken_json(self):
+        server = Server(self)
+        head = b"POST /v1/commands/note HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\nContent-Length: 2\r\nContent-Type: "
+        for data, status in ((b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n", 404), (b"GET /problems/%ff HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+                             (b"GET /v1/commands/note/%ff HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+                             (b"GET /v1/commands?key=%ff HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+                             (b"POST /v1/commands/%ff HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", 400),
+                             (head + b"\xff\r\n\r\n{}", 415)):
+            got = server.raw(data)
+            self.assertEqual(int(got.split(b" ")[1]), status, got)
+            self.assertEqual(json.loads(got.partition(b"\r\n\r\n")[2].decode())["status"], status)
+
+    def test_braces_in_a_path_are_no_parameters(self):
+        server = Server(self)
+        for path in ("/{x}", "/{x", "/topics/{topic}/{notes}", "/{topics}/a/notes", "/v1/{commands}/note", "/v1/commands/{x}"):
+            self.assertEqual(server.send("k", HELLO, path=path).status, 404, path)
+        for path in ("/{x}", "/{", "/{healthz}", "/v1/{x}"):
+            self.assertEqual(server.get(path).status, 404, path)
+        self.assertEqual(self.counts(), (0, 0, 0))
+        self.assertEqual(server.send("k", {}, path="/topics/{a}/notes").status, 201)  # there it is a value
+        self.assertEqual(self.number("select count(*) from note where topic = '{a}'"), 1)
+
+    def test_whoever_runs_a_command_can_be_answered(self):
+        """However much of a connection's memory the request takes."""
+        ran = 0
+        for limit in (4096, 32768):
+            server = Server(self, "http.limits.headers=%d" % limit)
+            for extra in [b"X-P: %s\r\n" % (n * b"p") for n in range(limit - 500, limit + 100, 12)] + [
+                    n * b"a:b\r\n" for n in (100, 120, 122, 123, 124, 125, 200, 300)]:
+                got = server.raw(b"POST /v1/commands/note HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k-%d-%s\r\nContent-Type: "
+                                 b"application/json\r\nConnection: close\r\n%sContent-Length: 13\r\n\r\n{\"topic\":\"a\"}" %
+                                 (limit, uuid.uuid4().hex.encode(), extra))
+                status = int(got.split(b" ")[1]) if got else None
+                self.assertIn(status, (201, 400), (limit, extra[:9], len(extra), got[:300]))
+                ran += status == 201
+        self.assertEqual(self.counts(), (ran, ran, ran))
+        self.assertGreater(ran, 20)
 
     def test_settings_that_can_not_be_are_refused(self):
         for setting, said in (("http.threads=0", "http.threads is `0`"), ("http.listn=x", "there is no setting http.listn"),
