@@ -13,7 +13,7 @@ setup:               ## install the Debian packages that are missing
 	@tools/setup
 
 build: setup         ## build build/ibid and libibid
-	@tools/build $(BUILD)
+	@tools/build $(BUILD) $(if $(CI),-Dwerror=true)
 
 run: build           ## serve examples/payments on a fresh SQLite file (PORT=...), until Ctrl-C
 	@IBID_BIN=$(BUILD)/ibid tools/serve
@@ -34,7 +34,7 @@ sanitize: setup      ## the suite under address+undefined and thread sanitizers
 	@tools/test build-tsan --suite threads
 
 valgrind: build      ## unit and store tests under valgrind
-	@tools/test $(BUILD) --valgrind
+	@tools/test $(BUILD) --valgrind --suite valgrind
 
 soak: build          ## relays and a Kafka that are killed and stopped under 200,000 events (15 minutes at most)
 	@IBID_BIN=$(BUILD)/ibid tools/soak

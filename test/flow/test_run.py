@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `make run` and `make demo` start: the payments example, as somebody meets it who has just unpacked ibid."""
 import contextlib
+import glob
 import os
 import re
 import shutil
@@ -83,7 +84,20 @@ class Run(unittest.TestCase):
 
     def press_ctrl_c(self, process):
         os.killpg(process.pid, signal.SIGINT)
-        return process.wait(LIMIT_S)
+        return self.end_of(process)
+
+    def end_of(self, process):
+        """Its exit code; if it does not end, what everybody is doing instead."""
+        try:
+            return process.wait(LIMIT_S)
+        except subprocess.TimeoutExpired:
+            paths = [path for pid in [process.pid, *self.processes()] for name in ("cmdline", "task/*/stat", "task/*/wchan")
+                     for path in glob.glob("/proc/%d/%s" % (pid, name))] + glob.glob(self.dir + "/*/log")
+            said = []
+            for path in paths:
+                with contextlib.suppress(OSError), open(path, errors="replace", encoding="utf-8") as handle:
+                    said.append("%s: %s" % (path, handle.read().replace("\0", " ")))
+            raise AssertionError("it did not end\n" + "\n".join(said)) from None
 
     def assert_gone(self, port):
         self.assertEqual(self.processes(), [])
@@ -132,7 +146,7 @@ class Run(unittest.TestCase):
             port = self.port_of(self.shown(process))
             with contextlib.closing(socket.create_connection(("127.0.0.1", port), LIMIT_S)):  # one that is kept open
                 process.send_signal(number)
-                self.assertEqual(process.wait(LIMIT_S), 0)
+                self.assertEqual(self.end_of(process), 0)
             self.assert_gone(port)
 
     def test_a_port_that_is_taken_or_none_is_refused(self):

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/pg_fixture.h"
 
+#include "support/pg_template.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,11 +26,9 @@ PGconn *fixture_connect(const char *url)
 	return link;
 }
 
-static void admin(const char *format, const char *name)
+static void admin(const char *sql)
 {
-	char sql[256];
 	PGconn *link = fixture_connect(admin_url);
-	snprintf(sql, sizeof sql, format, name);
 	PGresult *result = PQexec(link, sql);
 	if (PQresultStatus(result) != PGRES_COMMAND_OK)
 		die(sql, PQerrorMessage(link));
@@ -58,8 +58,10 @@ void fixture_start(void)
 
 void fixture_stop(void)
 {
+	char sql[128];
+	snprintf(sql, sizeof sql, "drop database if exists %s with (force)", database);
 	if (*database)
-		admin("drop database if exists %s with (force)", database);
+		admin(sql);
 	*database = '\0';
 }
 
@@ -68,11 +70,18 @@ int fixture_port(void)
 	return port;
 }
 
-void fixture_database(void)
+static void make(const char *template)
 {
+	char sql[192];
 	fixture_stop();
 	snprintf(database, sizeof database, "ibid_test_%d_%d", (int)getpid(), ++made);
-	admin("create database %s", database);
+	snprintf(sql, sizeof sql, "create database %s template %s", database, template);
+	admin(sql);
+}
+
+void fixture_database(void)
+{
+	make("template1");
 }
 
 const char *fixture_url(const char *user, int at_port, const char *query)
@@ -99,13 +108,8 @@ struct store *fixture_store(const char *url, unsigned connections, unsigned busy
 
 struct store *fixture_fresh(void)
 {
-	struct ibid_err err;
-	int from, to;
-	fixture_database();
-	struct store *store = fixture_store(fixture_own_url(), 8, 1500);
-	if (store->ops->migrate(store, &from, &to, &err))
-		die("migrate", err.text);
-	return store;
+	make(pg_template());
+	return fixture_store(fixture_own_url(), 8, 1500);
 }
 
 PGconn *fixture_own_ids(void)

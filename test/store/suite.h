@@ -89,7 +89,9 @@ struct suite_backend {
 	/* Open a store on a new, empty database without any schema; earlier ones are closed by then.
 	 * Never NULL: fails the test itself. Options: busy_ms as below, at least 8 connections. */
 	struct store *(*fresh)(void);
-	/* Another store on the database that the last `fresh` made. */
+	/* The same, migrated. */
+	struct store *(*migrated)(void);
+	/* Another store on the database that the last of these made. */
 	struct store *(*again)(void);
 	/* The same, with SUITE_PATIENT_MS. */
 	struct store *(*patient)(void);

@@ -46,22 +46,24 @@ void check(struct bed *bed, enum ibid_code code)
 		fail_msg("%s: %s", ibid_code_name(code), bed->err.text);
 }
 
-int open_empty(void **state)
+static struct bed *open_bed(struct store *store)
 {
 	struct bed *bed = calloc(1, sizeof *bed);
-	bed->store = backend->fresh();
-	bed->ops = bed->store->ops;
-	*state = bed;
+	bed->store = store;
+	bed->ops = store->ops;
+	return bed;
+}
+
+int open_empty(void **state)
+{
+	*state = open_bed(backend->fresh());
 	return 0;
 }
 
 int open_ready(void **state)
 {
-	int from, to;
 	enum schema_state schema;
-	open_empty(state);
-	struct bed *bed = bed_of(state);
-	check(bed, bed->ops->migrate(bed->store, &from, &to, &bed->err));
+	struct bed *bed = *state = open_bed(backend->migrated());
 	check(bed, bed->ops->apply_schema(bed->store,
 	                                  &(struct schema_file){.name = "suite",
 	                                                        .text = backend->sql[SUITE_TABLES],

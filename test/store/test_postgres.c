@@ -88,6 +88,12 @@ static struct store *fresh(void)
 	return again();
 }
 
+static struct store *migrated(void)
+{
+	store_close(fixture_fresh());
+	return again();
+}
+
 static void *connect_own(void)
 {
 	return fixture_connect(fixture_own_url());
@@ -108,9 +114,18 @@ static void disconnect_own(void *link)
 
 int main(void)
 {
-	static const struct suite_backend backend = {fresh,        again,          patient,
-	                                             fixture_exec, fixture_number, sql,
-	                                             connect_own,  run_own,        disconnect_own};
+	static const struct suite_backend backend = {
+	    .fresh = fresh,
+	    .migrated = migrated,
+	    .again = again,
+	    .patient = patient,
+	    .exec = fixture_exec,
+	    .number = fixture_number,
+	    .sql = sql,
+	    .connect = connect_own,
+	    .run = run_own,
+	    .disconnect = disconnect_own,
+	};
 	fixture_start();
 	int failed = suite_run("postgres", &backend);
 	fixture_stop();

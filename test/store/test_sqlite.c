@@ -7,6 +7,7 @@
 #include "store/sqlite/sql.h"
 #include "store/suite.h"
 #include "support/disk.h"
+#include "support/scratch.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -136,6 +137,16 @@ static struct store *fresh(void)
 	return open_path(true);
 }
 
+static struct store *migrated(void)
+{
+	struct store *store = fresh();
+	struct ibid_err err;
+	int from, to;
+	if (store->ops->migrate(store, &from, &to, &err))
+		fail_msg("%s", err.text);
+	return store;
+}
+
 static struct store *again(void)
 {
 	return open_path(false);
@@ -191,8 +202,18 @@ static void disconnect_own(void *db)
 	assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
-static const struct suite_backend sqlite = {fresh, again,       patient, exec,          number,
-                                            sql,   connect_own, run_own, disconnect_own};
+static const struct suite_backend sqlite = {
+    .fresh = fresh,
+    .migrated = migrated,
+    .again = again,
+    .patient = patient,
+    .exec = exec,
+    .number = number,
+    .sql = sql,
+    .connect = connect_own,
+    .run = run_own,
+    .disconnect = disconnect_own,
+};
 
 /* ---- Opening -------------------------------------------------------------------------------- */
 
@@ -1810,9 +1831,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	source_directory = argv[1];
-	strcpy(directory, "/tmp/ibid-store-XXXXXX");
-	if (!mkdtemp(directory))
-		return 1;
+	scratch_dir("ibid-store", directory, sizeof directory);
 	int failed = suite_run("store-sqlite", &sqlite);
 	disk_wrap();
 	failed += cmocka_run_group_tests_name("sqlite", tests, NULL, NULL);

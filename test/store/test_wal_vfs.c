@@ -3,6 +3,7 @@
  * is different, for this connection, for others, after a crash and on a disk that fails. */
 #include "store/sqlite/wal_vfs.h"
 #include "support/disk.h"
+#include "support/scratch.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -505,9 +506,7 @@ int main(void)
 	    cmocka_unit_test(killed_writer_loses_nothing_that_it_told),
 	};
 	char command[128];
-	strcpy(directory, "/tmp/ibid-wal-XXXXXX");
-	if (!mkdtemp(directory))
-		return 1;
+	scratch_dir("ibid-wal", directory, sizeof directory);
 	disk_wrap();
 	int failed = cmocka_run_group_tests_name("wal-vfs", tests, NULL, NULL);
 	snprintf(command, sizeof command, "rm -rf %s", directory);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/bed.h"
 
+#include "support/pg_template.h"
+#include "support/scratch.h"
+
 #include <dirent.h>
 #include <libpq-fe.h>
 #include <sqlite3.h>
@@ -85,12 +88,12 @@ static void database_url(char *url, size_t size, const char *database)
 	snprintf(url, size, "%.*s/%s%s", (int)(slash - base), base, database, query ? query : "");
 }
 
-void bed_open_empty(struct bed *bed, const char *fixture)
+/* A copy of `template`. */
+static void make(struct bed *bed, const char *fixture, const char *template)
 {
-	char sql[128];
+	char sql[192];
 	*bed = (struct bed){.kind = bed_kind};
-	snprintf(bed->dir, sizeof bed->dir, "/tmp/ibid-test-XXXXXX");
-	assert_non_null(mkdtemp(bed->dir));
+	scratch_dir("ibid-test", bed->dir, sizeof bed->dir);
 	snprintf(bed->contracts, sizeof bed->contracts, "%s/contracts", bed->dir);
 	char command[256];
 	snprintf(command, sizeof command, "mkdir %s", bed->contracts);
@@ -100,10 +103,15 @@ void bed_open_empty(struct bed *bed, const char *fixture)
 		snprintf(bed->url, sizeof bed->url, "sqlite:%s/store.db", bed->dir);
 		return;
 	}
-	snprintf(bed->database, sizeof bed->database, "bed_%s", bed->dir + strlen("/tmp/ibid-test-"));
-	snprintf(sql, sizeof sql, "create database \"%s\"", bed->database);
+	snprintf(bed->database, sizeof bed->database, "bed_%s", strrchr(bed->dir, '-') + 1);
+	snprintf(sql, sizeof sql, "create database \"%s\" template %s", bed->database, template);
 	admin(sql);
 	database_url(bed->url, sizeof bed->url, bed->database);
+}
+
+void bed_open_empty(struct bed *bed, const char *fixture)
+{
+	make(bed, fixture, "template1");
 }
 
 void bed_init(const struct bed *bed)
@@ -115,7 +123,7 @@ void bed_init(const struct bed *bed)
 
 void bed_open(struct bed *bed, const char *fixture)
 {
-	bed_open_empty(bed, fixture);
+	make(bed, fixture, bed_kind == BED_POSTGRES ? pg_template() : NULL);
 	bed_init(bed);
 }
 
