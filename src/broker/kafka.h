@@ -149,6 +149,8 @@ struct flight {
 	rd_kafka_resp_err_t error; /* of its delivery */
 	bool maybe;                /* it may have been written, in this round or an earlier one */
 	bool suspect;              /* it was refused together with others: it travels alone */
+	bool arrived;              /* by the producer that the channel has now */
+	bool expected;             /* one that arrived stands before it: the broker minds its turn */
 	struct kafka_topic *topic;
 	size_t before, after; /* of the same aggregate; FLIGHT_NONE: none */
 	int32_t partition;

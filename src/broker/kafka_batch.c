@@ -184,6 +184,8 @@ void kafka_batch_report(struct kafka_batch *batch, size_t index, const rd_kafka_
 		flight->maybe = true; /* for good: a later round that fails does not take it back */
 	flight->partition = message->partition;
 	flight->offset = message->offset;
-	if (!message->err)
-		flight->state = FLIGHT_DELIVERED;
+	if (message->err)
+		return;
+	flight->state = FLIGHT_DELIVERED;
+	flight->arrived = true;
 }

@@ -7,8 +7,9 @@
  *
  * Idempotent: what is delivered is visible at once. A record leaves only when the one before it in
  * its aggregate is acknowledged, or goes ahead of it into the same partition on a producer that
- * stops at the first refusal. So first occurrences are in order; nobody who lost the channel is
- * refused.
+ * stops at the first refusal and that the broker knows there: one that it has not heard of may
+ * begin with any number, so the set behind a refused one would be taken. So first occurrences are
+ * in order; nobody who lost the channel is refused.
  *
  * Kafka refuses sets of records, not records: who was refused with others is *suspect* and travels
  * alone from then on, until it is clear who was meant. */
@@ -111,6 +112,20 @@ static rd_kafka_resp_err_t produce_once(const struct publish *p, size_t index)
 	return error;
 }
 
+static bool same_partition(const struct record *a, const struct record *b)
+{
+	return strcmp(a->topic, b->topic) == 0 && a->key && b->key && strcmp(a->key, b->key) == 0;
+}
+
+/* Would the broker refuse it, if the one before it had been refused? */
+static bool is_expected(const struct publish *p, size_t index)
+{
+	size_t before = p->batch->flights[index].before;
+	return before != FLIGHT_NONE &&
+	       (p->batch->flights[before].arrived || p->batch->flights[before].expected) &&
+	       same_partition(&p->batch->records[before], &p->batch->records[index]);
+}
+
 static rd_kafka_resp_err_t produce(const struct publish *p, size_t index)
 {
 	rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR__QUEUE_FULL;
@@ -123,8 +138,10 @@ static rd_kafka_resp_err_t produce(const struct publish *p, size_t index)
 		rd_kafka_poll(p->channel->producer, KAFKA_SLICE_MS);
 	}
 	if (!error) {
-		p->batch->flights[index].state = FLIGHT_SENT;
-		p->batch->flights[index].error = RD_KAFKA_RESP_ERR_NO_ERROR;
+		struct flight *flight = &p->batch->flights[index];
+		flight->state = FLIGHT_SENT;
+		flight->error = RD_KAFKA_RESP_ERR_NO_ERROR;
+		flight->expected = is_expected(p, index);
 		p->batch->flying++;
 	}
 	return error;
@@ -160,11 +177,6 @@ static bool land(const struct publish *p)
 	return true;
 }
 
-static bool same_partition(const struct record *a, const struct record *b)
-{
-	return strcmp(a->topic, b->topic) == 0 && a->key && b->key && strcmp(a->key, b->key) == 0;
-}
-
 /* I5, see the top. */
 static bool may_follow(const struct publish *p, size_t index)
 {
@@ -177,9 +189,7 @@ static bool may_follow(const struct publish *p, size_t index)
 	if (before->state == FLIGHT_DELIVERED)
 		return true;
 	return before->state == FLIGHT_SENT &&
-	       (transactional(p) ||
-	        (!flight->suspect &&
-	         same_partition(&p->batch->records[flight->before], &p->batch->records[index])));
+	       (transactional(p) || (!flight->suspect && is_expected(p, index)));
 }
 
 static bool may_leave(const struct publish *p, size_t index)
@@ -520,6 +530,8 @@ static enum ibid_code renew(struct publish *p, struct ibid_err *err)
 	enum ibid_code code = kafka_producer_new(p->channel, err);
 	p->channel->batch = p->batch;
 	p->channel->state = code ? CHANNEL_BROKEN : CHANNEL_GOOD;
+	for (size_t i = 0; i < p->batch->count; i++)
+		p->batch->flights[i].arrived = p->batch->flights[i].expected = false;
 	return code;
 }
 

@@ -292,6 +292,35 @@ static void without_transactions_the_next_set_waits_for_the_refused_one(void **s
 	broker_close(broker);
 }
 
+/* Kafka takes any number from a producer that it has not heard of in a partition: where the first
+ * set of all is refused, it would take the second. Sizes decide who travels together here. */
+static void without_transactions_a_refused_first_set_is_not_overtaken(void **state)
+{
+	(void)state;
+	enum { COUNT = 3 };
+	char topic[NAME_SIZE];
+	bed_topic(topic, "first", 1, "600000");
+	struct broker *broker = bed_broker("main", idempotent);
+	for (size_t round = 0; round < 3; round++) {
+		struct channel *channel = bed_channel(broker, topic);
+		struct record *records = bed_records(topic, round * COUNT, COUNT, 1);
+		bed_payload(&records[1], 700000);
+		bed_payload(&records[2], 400000);
+		assert_int_equal(IBID_OK, bed_publish(channel, records, COUNT));
+		assert_int_equal(RECORD_ACKED, records[0].end);
+		expect_failed(&records[1], FAILURE_POISON, "RECORD_TOO_LARGE");
+		assert_int_equal(RECORD_NOT_TRIED, records[2].end);
+		bed_records_free(records, COUNT);
+		broker->ops->close_channel(channel);
+	}
+	struct log_of log = bed_read(topic, true);
+	assert_int_equal(3, log.count);
+	for (size_t i = 0; i < log.count; i++)
+		assert_int_equal(0, strtoul(log.seen[i].id + 1, NULL, 10) % COUNT);
+	bed_log_free(&log);
+	broker_close(broker);
+}
+
 static void unknown_topic(const char *const *mode)
 {
 	enum { COUNT = 30, BAD = 11 };
@@ -536,6 +565,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(a_record_too_large_for_its_topic_is_found_among_its_neighbours),
 	    cmocka_unit_test(without_transactions_nothing_overtakes_a_refused_record),
 	    cmocka_unit_test(without_transactions_the_next_set_waits_for_the_refused_one),
+	    cmocka_unit_test(without_transactions_a_refused_first_set_is_not_overtaken),
 	    cmocka_unit_test(an_unknown_topic_stops_its_aggregate_only),
 	    cmocka_unit_test(an_aggregate_over_two_topics_stays_in_order),
 	    cmocka_unit_test(who_stops_before_the_start_sends_nothing),
