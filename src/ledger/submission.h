@@ -60,7 +60,6 @@ struct submission {
 
 	/* What the previous attempt ended in and this one has to record; IBID_OK: nothing. */
 	enum ibid_code pending;
-	enum refusal_class pending_class;
 	struct outcome outcome; /* in `arena` */
 
 	/* Of a command that is staged. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/pg_fixture.h"
 
-#include "support/pg_template.h"
+#include "support/pg_server.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,16 +26,6 @@ PGconn *fixture_connect(const char *url)
 	return link;
 }
 
-static void admin(const char *sql)
-{
-	PGconn *link = fixture_connect(admin_url);
-	PGresult *result = PQexec(link, sql);
-	if (PQresultStatus(result) != PGRES_COMMAND_OK)
-		die(sql, PQerrorMessage(link));
-	PQclear(result);
-	PQfinish(link);
-}
-
 void fixture_start(void)
 {
 	const char *url = getenv("IBID_TEST_PG");
@@ -58,10 +48,8 @@ void fixture_start(void)
 
 void fixture_stop(void)
 {
-	char sql[128];
-	snprintf(sql, sizeof sql, "drop database if exists %s with (force)", database);
 	if (*database)
-		admin(sql);
+		pg_server_do("drop database if exists %s with (force)", database);
 	*database = '\0';
 }
 
@@ -72,11 +60,9 @@ int fixture_port(void)
 
 static void make(const char *template)
 {
-	char sql[192];
 	fixture_stop();
 	snprintf(database, sizeof database, "ibid_test_%d_%d", (int)getpid(), ++made);
-	snprintf(sql, sizeof sql, "create database %s template %s", database, template);
-	admin(sql);
+	pg_server_do("create database %s template %s", database, template);
 }
 
 void fixture_database(void)
@@ -108,7 +94,7 @@ struct store *fixture_store(const char *url, unsigned connections, unsigned busy
 
 struct store *fixture_fresh(void)
 {
-	make(pg_template());
+	make(pg_server_template());
 	return fixture_store(fixture_own_url(), 8, 1500);
 }
 

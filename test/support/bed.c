@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/bed.h"
 
-#include "support/pg_template.h"
+#include "support/pg_server.h"
 #include "support/scratch.h"
 
 #include <dirent.h>
@@ -68,30 +68,9 @@ static void remove_dir(const char *path)
 	rmdir(path);
 }
 
-static void admin(const char *sql)
-{
-	PGconn *conn = PQconnectdb(getenv("IBID_TEST_PG"));
-	PGresult *result = PQexec(conn, sql);
-	if (PQresultStatus(result) != PGRES_COMMAND_OK)
-		fail_msg("%s: %s", sql, PQerrorMessage(conn));
-	PQclear(result);
-	PQfinish(conn);
-}
-
-/* The test server's URL with another database. */
-static void database_url(char *url, size_t size, const char *database)
-{
-	const char *base = getenv("IBID_TEST_PG");
-	const char *slash = strrchr(base, '/');
-	const char *query = strchr(base, '?');
-	assert_non_null(slash);
-	snprintf(url, size, "%.*s/%s%s", (int)(slash - base), base, database, query ? query : "");
-}
-
 /* A copy of `template`. */
 static void make(struct bed *bed, const char *fixture, const char *template)
 {
-	char sql[192];
 	*bed = (struct bed){.kind = bed_kind};
 	scratch_dir("ibid-test", bed->dir, sizeof bed->dir);
 	snprintf(bed->contracts, sizeof bed->contracts, "%s/contracts", bed->dir);
@@ -104,9 +83,8 @@ static void make(struct bed *bed, const char *fixture, const char *template)
 		return;
 	}
 	snprintf(bed->database, sizeof bed->database, "bed_%s", strrchr(bed->dir, '-') + 1);
-	snprintf(sql, sizeof sql, "create database \"%s\" template %s", bed->database, template);
-	admin(sql);
-	database_url(bed->url, sizeof bed->url, bed->database);
+	pg_server_do("create database \"%s\" template %s", bed->database, template);
+	pg_server_url(bed->database, bed->url, sizeof bed->url);
 }
 
 void bed_open_empty(struct bed *bed, const char *fixture)
@@ -123,17 +101,14 @@ void bed_init(const struct bed *bed)
 
 void bed_open(struct bed *bed, const char *fixture)
 {
-	make(bed, fixture, bed_kind == BED_POSTGRES ? pg_template() : NULL);
+	make(bed, fixture, bed_kind == BED_POSTGRES ? pg_server_template() : NULL);
 	bed_init(bed);
 }
 
 void bed_close(struct bed *bed)
 {
-	char sql[128];
-	if (bed->kind == BED_POSTGRES) {
-		snprintf(sql, sizeof sql, "drop database if exists \"%s\" with (force)", bed->database);
-		admin(sql);
-	}
+	if (bed->kind == BED_POSTGRES)
+		pg_server_do("drop database if exists \"%s\" with (force)", bed->database);
 	remove_dir(bed->dir);
 }
 
