@@ -40,7 +40,7 @@ static void *run(void *user)
 
 static void measure(const char *mode, size_t lanes_count, size_t batch, int partitions)
 {
-	char topic[NAME_SIZE], name[16];
+	char topic[NAME_SIZE], name[32];
 	const char *const more[] = {"mode", mode, NULL};
 	struct lane lanes[8] = {0};
 	bed_topic(topic, "speed", partitions, NULL);

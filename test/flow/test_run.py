@@ -33,6 +33,11 @@ def is_free(port):
         return True
 
 
+def heed_signals():
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Run(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="ibid-run-")
@@ -54,11 +59,12 @@ class Run(unittest.TestCase):
                 os.kill(pid, signal.SIGKILL)
 
     def start(self, command, stdout=subprocess.PIPE, **more):
-        """In a group of its own and with Ctrl-C in force, as a terminal would."""
+        """In a group of its own and with signals in force, as a terminal would: whoever runs the tests may ignore some (nohup),
+        and what a shell was started with it can't change."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("IBID_", "MAKE", "PORT"))}
         environment.update(IBID_BIN=BIN, TMPDIR=self.dir, **more)
         process = subprocess.Popen(command, cwd=SOURCE, env=environment, stdout=stdout, stderr=subprocess.PIPE, text=True,
-                                   start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+                                   start_new_session=True, preexec_fn=heed_signals)
         self.addCleanup(process.stderr.close)
         self.addCleanup(self.end, process)
         return process
