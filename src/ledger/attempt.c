@@ -146,6 +146,9 @@ enum ibid_code attempt_resolve(struct submission *sub, const struct command_row 
 		*ret = STEP_DONE;
 		return IBID_OK;
 	}
+	/* What claims and commits in one trip holds nothing that could be waited for until it arrives.
+	 */
+	sub->late |= answer_lost && claim.kind == CLAIM_FREE && !store->ops->one_writer;
 	bool ours = claim.kind == CLAIM_FOUND && wrote(sub, &claim.row, told);
 	if (ours)
 		attempt_tell(sub, answer_lost ? &claim.row : told);

@@ -89,6 +89,7 @@ struct submission {
 	int64_t pause_us;
 
 	struct ibid_err lost; /* why the last commit did not report success; code IBID_OK: none */
+	bool late;            /* what was lost may still arrive: no error says that nothing was done */
 	struct ibid_result *result;
 };
 

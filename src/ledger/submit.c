@@ -132,6 +132,11 @@ enum ibid_code submission_begin(struct submission *sub, struct ibid_err *err)
 enum ibid_code submission_close(struct submission *sub, enum ibid_code code,
                                 struct ibid_result **ret, struct ibid_err *err)
 {
+	if (code && sub->late) { /* I7: nothing was recorded that would refuse what arrives */
+		submission_log(sub, IBID_LOG_ERROR, "command.unknown", err->text);
+		result_unknown(sub->result, &sub->id);
+		code = IBID_OK;
+	}
 	if (!code)
 		code = submission_locate(sub, err);
 	if (!code && sub->result->arena.failed)

@@ -6,6 +6,7 @@
 #include "support/bed.h"
 #include "support/disk.h"
 
+#include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,6 +119,63 @@ static void a_commit_that_never_arrived_is_run_again(void **state) /* B15 */
 	assert_once();
 }
 
+/* Claim, script and commit of `pay-brief` are one trip, which takes nothing before it arrives. */
+static void late_on_verb(void *user, const char *verb, bool after, enum ibid_code code)
+{
+	bool *once = user;
+	(void)code;
+	if (after || strcmp(verb, "express") != 0 || !*once)
+		return;
+	*once = false;
+	proxy_play(proxy, PROXY_DELAY);
+}
+
+static struct store *late_wrap(void *user, struct store *store)
+{
+	return store_trace_wrap(store, late_on_verb, user);
+}
+
+static void say_pay(struct ibid *ibid, char said[64])
+{
+	struct ibid_result *result = NULL;
+	struct ibid_err err = {0};
+	if (ibid_submit(ibid,
+	                IBID_COMMAND(.tenant = "t", .client = "c", .operation = "pay-brief", .key = "k",
+	                             .payload = "{\"reference\":\"r\",\"amount\":1.00}"),
+	                &result, &err))
+		snprintf(said, 64, "error %s %d", ibid_code_name(err.code), (int)err.next);
+	else
+		snprintf(said, 64, "%s", bed_say(result));
+	ibid_result_free(result);
+}
+
+static void what_may_still_arrive_is_unknown_where_it_can_not_be_run_again(void **state) /* B15 */
+{
+	(void)state;
+	char said[64];
+	bool once = true;
+	struct ibid *ibid = NULL;
+	struct ibid_err err = {0};
+	struct api_seams seams = {.wrap = late_wrap, .user = &once};
+	if (api_open(IBID_OPTIONS(.store = bed.url, .contracts = bed.contracts, .busy_ms = 300), &seams,
+	             &ibid, &err))
+		fail_msg("open: %s", err.text);
+	PGconn *other = PQconnectdb(bed.url);
+	PQclear(PQexec(other, "begin; lock table payment in access exclusive mode"));
+	say_pay(ibid, said);
+	assert_string_equal(said, "unknown 500");
+	assert_false(once);
+	PQclear(PQexec(other, "rollback"));
+	assert_int_equal(bed_number(&bed, "select count(*) from ibid.command"), 0);
+	proxy_deliver(proxy);
+	assert_once();
+	say_pay(ibid, said);
+	assert_string_equal(said, "replayed executed 201");
+	assert_once();
+	PQfinish(other);
+	ibid_close(ibid);
+}
+
 static void a_log_that_does_not_sync_is_unknown_and_the_retry_settles_it(void **state) /* B15 */
 {
 	(void)state;
@@ -147,6 +205,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest postgres[] = {
 	    TEST(a_commit_that_arrived_without_an_answer_is_executed),
 	    TEST(a_commit_that_never_arrived_is_run_again),
+	    TEST(what_may_still_arrive_is_unknown_where_it_can_not_be_run_again),
 	};
 	return bed_kind == BED_SQLITE ? cmocka_run_group_tests_name("lost", sqlite, NULL, NULL)
 	                              : cmocka_run_group_tests_name("lost", postgres, NULL, NULL);

@@ -281,6 +281,69 @@ static void what_the_server_has_to_compute_is_asked_for(void **state)
 	arena_release(&arena);
 }
 
+static const char *object_of(struct arena *arena, size_t pairs)
+{
+	char *sql = arena_printf(arena, "select 201 as status, jsonb_build_object('k0', :n");
+	for (size_t i = 1; i < pairs; i++)
+		sql = arena_printf(arena, "%s, 'k%zu', :n", sql, i);
+	return arena_printf(arena, "%s) as body", sql);
+}
+
+static void an_object_that_the_server_refuses_is_not_known(void **state) /* K1 */
+{
+	struct arena arena = {0};
+	const char *values[P_COUNT] = {[P_N] = "1"};
+	(void)state;
+	fixture_database();
+	PGconn *link = fixture_connect(fixture_own_url());
+	for (size_t pairs = 49; pairs <= 51; pairs++) {
+		struct script_statement part = part_of(&arena, object_of(&arena, pairs));
+		Oid types[] = {20};
+		PGresult *result = PQexecParams(link, part.sql, 1, types,
+		                                pg_script_values(&arena, &part, values, 0), NULL, NULL, 0);
+		bool taken = PQresultStatus(result) == PGRES_TUPLES_OK;
+		PQclear(result);
+		assert_int_equal(taken, pairs <= 50);
+		assert_int_equal(taken, !!pg_known_read(&arena, &part, params));
+	}
+	PQfinish(link);
+	arena_release(&arena);
+}
+
+/* Emit is called for rows that are left out afterwards; what is told is not. */
+static void an_emit_whose_rows_are_chosen_is_not_told(void **state)
+{
+	static const char *const told[] = {
+	    "",
+	    " where :n = 1",
+	    " from t",
+	    " from order_line, \"t\" where offset_of > limits and x <> 'y'",
+	};
+	static const char *const not_told[] = {
+	    " from generate_series(1, 5) as g offset 2",
+	    " from t limit 2\noffset 2",
+	    " from t\tOFFSET(2)",
+	    " from t group by 1",
+	    " from t order by 1",
+	    " from t fetch first row only",
+	    " from t having true",
+	    " where true union all select null",
+	    " from t intersect select null",
+	    " from t except select null",
+	    " as id",
+	};
+	struct arena arena = {0};
+	(void)state;
+	for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+		assert_non_null(pg_emitted_sql(
+		    &arena, arena_printf(&arena, "select ibid.emit('t', 'i', 'E', '{}')%s", told[i])));
+	for (size_t i = 0; i < sizeof not_told / sizeof *not_told; i++)
+		if (pg_emitted_sql(&arena, arena_printf(&arena, "select ibid.emit('t', 'i', 'E', '{}')%s",
+		                                        not_told[i])))
+			fail_msg("told: %s", not_told[i]);
+	arena_release(&arena);
+}
+
 /* ---- Groups --------------------------------------------------------------------------------- */
 
 static const char known_script[] =
@@ -561,6 +624,60 @@ static void who_fails_in_the_one_trip_is_left_out(void **state)
 	stage_free(&stage);
 }
 
+static void events_of_who_is_left_out_are_left_out(void **state)
+{
+	struct stage stage = stage_new();
+	struct script *two = NULL;
+	static const char *const first[] = {"Told", "Never"}, *const both[] = {"Told", "Twice"};
+	(void)state;
+	play_script(stage.store,
+	            "insert into t (id, a) values (:command_id, :a);\n"
+	            "select ibid.emit('t', :command_id::text, 'Told', jsonb_build_object('n', 1));\n"
+	            "select ibid.emit('t', :command_id::text, 'Twice', jsonb_build_object('n', 2));\n"
+	            "select 201 as status;",
+	            &two);
+	set_all(&stage, two);
+	for (size_t i = 0; i < MEMBERS; i++) {
+		stage.played[i].context.emits = i == 1 ? first : both;
+		stage.played[i].context.emit_count = 2;
+	}
+	assert_int_equal(run_all(&stage), IBID_OK);
+	assert_done(&stage, "+-+");
+	assert_int_equal(fixture_number("select count(*) from ibid.event"), 4);
+	assert_int_equal(fixture_number("select count(*) from ibid.event e where not exists (select "
+	                                "from ibid.command c where c.id = e.command_id)"),
+	                 0);
+	stage.store->ops->free_script(stage.store, two);
+	stage_free(&stage);
+}
+
+/* What stands for the transaction is gone: whatever a script did to it, nothing is committed, and
+ * nobody is told that it was done. */
+static void a_group_whose_mark_is_gone_is_not_committed(void **state)
+{
+	static const char *const ends[] = {"201", "200 + 1"}; /* in one trip, in two */
+	(void)state;
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		struct stage stage = stage_new();
+		struct script *wipes = NULL;
+		assert_true(fixture_exec("create function wipe(a text) returns text language sql as $$ "
+		                         "select set_config('ibid.command_id', '', true) || a $$"));
+		play_script(stage.store,
+		            arena_printf(&stage.arena,
+		                         "insert into t (id, a) values (:command_id, wipe(:a));\n"
+		                         "select %s as status;",
+		                         ends[i]),
+		            &wipes);
+		set_all(&stage, stage.known);
+		set_member(&stage, MEMBERS - 1, wipes, NULL);
+		assert_int_equal(run_all(&stage), IBID_MISUSE);
+		assert_done(&stage, "---");
+		assert_effects(0);
+		stage.store->ops->free_script(stage.store, wipes);
+		stage_free(&stage);
+	}
+}
+
 static void a_duplicate_in_the_one_trip_is_found(void **state) /* I2 */
 {
 	struct stage stage = stage_new();
@@ -678,11 +795,15 @@ int main(void)
 	    cmocka_unit_test(what_is_known_of_an_answer_is_what_the_server_says),
 	    cmocka_unit_test(what_is_known_of_an_event_is_what_the_server_says),
 	    cmocka_unit_test(what_the_server_has_to_compute_is_asked_for),
+	    cmocka_unit_test(an_object_that_the_server_refuses_is_not_known),
+	    cmocka_unit_test(an_emit_whose_rows_are_chosen_is_not_told),
 	    cmocka_unit_test(a_group_of_which_everything_is_known_is_one_trip),
 	    cmocka_unit_test(the_lost_answer_of_a_group_is_unknown),
 	    cmocka_unit_test(a_trip_that_arrives_late_does_nothing_twice),
 	    cmocka_unit_test(a_connection_that_died_at_rest_is_not_unknown),
 	    cmocka_unit_test(who_fails_in_the_one_trip_is_left_out),
+	    cmocka_unit_test(events_of_who_is_left_out_are_left_out),
+	    cmocka_unit_test(a_group_whose_mark_is_gone_is_not_committed),
 	    cmocka_unit_test(a_duplicate_in_the_one_trip_is_found),
 	    cmocka_unit_test(an_emit_is_no_answer),
 	    cmocka_unit_test(an_error_that_names_a_lost_connection_is_no_lost_commit),

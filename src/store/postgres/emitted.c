@@ -5,11 +5,13 @@
  * `select ibid.emit(type, id, event, payload) ...` is sent as `select ibid.emitted(...)`, which
  * only gives its arguments back. That is done where it is sure to mean the same: every emit of the
  * script has this form, and nothing else in the script needs ibid but reject. An emit that a
- * function or a trigger hides fails in such a turn, and the member runs alone. */
+ * function or a trigger hides fails in such a turn, by an error that WHEN OTHERS does not catch,
+ * and the member runs alone. */
 #include "store/event_rule.h"
 #include "store/postgres/array.h"
 #include "store/script.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -78,6 +80,30 @@ static bool mentions(const char *text, const char *word)
 	return false;
 }
 
+static bool in_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '$' || (unsigned char)c >= 0x80;
+}
+
+/* Does it say which of its rows count, or in which order? Emit is called for others, too, and what
+ * it gives is not what is told. Names that are such words, quoted or in a string, are taken for
+ * them. */
+static bool chooses_rows(const char *rest)
+{
+	static const char *const words[] = {"group", "having", "order",     "limit", "offset",
+	                                    "fetch", "union",  "intersect", "except"};
+	for (size_t size; *rest; rest += size) {
+		size = 0;
+		while (in_name(rest[size]))
+			size++;
+		for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+			if (size == strlen(words[i]) && strncasecmp(rest, words[i], size) == 0)
+				return true;
+		size += !size;
+	}
+	return false;
+}
+
 /* "select ibid.emit(": where its arguments begin; NULL: it begins otherwise. */
 static const char *find_arguments(const char *sql)
 {
@@ -97,7 +123,7 @@ const char *pg_emitted_sql(struct arena *arena, const char *sql)
 	const char *end = arguments ? skip_arguments(arguments) : NULL;
 	const char *rest = end ? skip_blanks(end) : NULL;
 	if (!rest || (*rest && !is_word(rest, "from") && !is_word(rest, "where")) ||
-	    mentions(arguments, "ibid"))
+	    mentions(arguments, "ibid") || chooses_rows(rest))
 		return NULL;
 	return arena_printf(arena, "select ibid.emitted(%s", arguments);
 }

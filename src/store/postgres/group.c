@@ -6,7 +6,8 @@
  * That costs more than to look, so after a duplicate the next groups look first. Where it is known
  * what the scripts will answer and emit (known.c), the last two are one: so most groups are one
  * trip. Whose answer is lost may not have begun when somebody looks: its locks are yet to be taken.
- * So who then runs the commands again counts on command_pkey, as ever (I2).
+ * So who then runs the commands again counts on command_pkey, as ever (I2), and whoever can't, has
+ * to say that nobody knows (I7).
  *
  * There are no savepoints: most members succeed, and one that does not is left out when the others
  * run again. So nobody's success rests on what was undone, and a savepoint's costs are spared: a

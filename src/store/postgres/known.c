@@ -22,7 +22,7 @@
 
 enum {
 	DEPTH_MAX = 8,
-	MEMBERS_MAX = 64,
+	MEMBERS_MAX = 50,     /* the server takes a hundred arguments */
 	INTEGER_DIGITS = 9,   /* of a constant: then it is an int4 */
 	INT8_DIGITS = 18,     /* whatever they are, they fit */
 	DECIMAL_BYTES = 64,   /* more than ibid's have */

@@ -570,6 +570,11 @@ declare
 	open ibid.open_command;
 	place record;
 begin
+	-- In a group that tells its events it is nobody's turn. WHEN OTHERS does not catch this one: an emit that a
+	-- function or trigger swallows would be lost, where it is written when the command runs alone.
+	if of_command is null and current_setting('ibid.command_id', true) = 'group' then
+		raise exception 'emit: no command has its turn' using errcode = 'assert_failure';
+	end if;
 	if of_command is null and coalesce(nullif(current_setting('ibid.open', true), ''), '0')::int > 1 then
 		raise exception 'emit: more than one command is open; say which with command_id'
 			using errcode = 'IB003';

@@ -21,8 +21,9 @@ create function ibid.running_tenant(caller text) returns text language plpgsql a
 declare
 	tenant text := nullif(current_setting('ibid.tenant', true), '');
 begin
-	if tenant is null then
-		raise exception '%: no command is running in this transaction', caller using errcode = 'IB003';
+	if tenant is null then -- see emit_for_caller of what must not be caught
+		raise exception '%: no command is running in this transaction', caller using errcode =
+			case when current_setting('ibid.command_id', true) = 'group' then 'P0004' else 'IB003' end;
 	end if;
 	return tenant;
 end $$;
