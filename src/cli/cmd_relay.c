@@ -59,8 +59,8 @@ int cmd_relay(const struct args *args)
 	}
 	relay_page_close(page);
 	fleet_stop(fleet);
-	log_writer_end();
-	int exit = code ? say_err(&err) : CLI_OK;
+	bool heard = log_writer_end();
+	int exit = !code ? CLI_OK : heard ? say_err(&err) : CLI_ERROR;
 	arena_release(&arena);
 	return exit;
 }

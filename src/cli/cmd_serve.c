@@ -6,6 +6,8 @@
 #include "cli/process.h"
 #include "http/server.h"
 
+#include <unistd.h>
+
 static void tell_address(void *user, const char *address)
 {
 	(void)user;
@@ -18,15 +20,18 @@ static int run(const struct args *args, bool proxy)
 	struct arena arena = {0};
 	struct settings settings;
 	struct ibid_err err = {0};
+	bool heard = true;
 	enum ibid_code code = process_settings(&arena, args, &settings, &err);
 	if (!code && proxy && !settings.upstream)
 		code = err_set(&err, IBID_INVALID,
 		               "where is the service? give its address: --upstream http://127.0.0.1:3000");
 	if (!code) {
 		code = server_run(&settings, log_writer_start(), tell_address, NULL, &err);
-		log_writer_end();
+		heard = log_writer_end();
 	}
-	int exit = code ? say_err(&err) : CLI_OK;
+	int exit = !code ? CLI_OK : heard ? say_err(&err) : CLI_ERROR;
+	if (code == IBID_BUSY)
+		_exit(exit); /* threads still work with what would be released */
 	arena_release(&arena);
 	return exit;
 }

@@ -133,7 +133,7 @@ struct log log_writer_start(void)
 	return (struct log){.fn = started ? add_line : put_line, .env = env_system()};
 }
 
-void log_writer_end(void)
+bool log_writer_end(void)
 {
 	int64_t until_us = env_wall_us(env_system()) + FAREWELL_US;
 	struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
@@ -143,5 +143,7 @@ void log_writer_end(void)
 	while (!writer.over &&
 	       pthread_cond_timedwait(&writer.changed, &writer.lock, &until) != ETIMEDOUT)
 		;
+	bool over = writer.over;
 	pthread_mutex_unlock(&writer.lock);
+	return over;
 }

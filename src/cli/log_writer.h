@@ -8,7 +8,8 @@
 /* One for the process. It never waits for who reads the standard error. */
 struct log log_writer_start(void);
 
-/* Write what waits, for a second at most; what is logged afterwards is lost. */
-void log_writer_end(void);
+/* Write what waits, for a second at most; what is logged afterwards is lost. False: nobody reads
+ * the standard error, and whoever writes to it now may wait for ever. */
+bool log_writer_end(void);
 
 #endif

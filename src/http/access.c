@@ -254,7 +254,8 @@ void access_check(struct request *request)
 {
 	bool several, many;
 	const char *given = find_token(request, &several);
-	request->principal.actor = request_header(request, "Ibid-Actor", &many);
+	const char *actor = request_header(request, "Ibid-Actor", &many);
+	request->principal.actor = actor && *actor ? actor : NULL;
 	if (request->route->open)
 		request->admitted = true;
 	else if (!given && !several)

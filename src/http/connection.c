@@ -31,6 +31,8 @@ struct visitor {
 	int fd;
 	int64_t until_us; /* the request must be read by then; 0: nothing is awaited from the client */
 	bool sends;       /* though it was refused and nobody reads it */
+	bool passes;      /* what it sends is on its way to the service */
+	bool gone;        /* it had closed its side when we looked before */
 	struct visitor *next, **at;
 };
 
@@ -144,15 +146,32 @@ static void expect_by(struct request *request, int64_t until_us)
 		return;
 	pthread_mutex_lock(&server->lock);
 	request->visitor->until_us = until_us;
+	request->visitor->passes = request->passes;
+	request->visitor->gone = false;
 	pthread_mutex_unlock(&server->lock);
 }
 
-void connection_end_slow(struct server *server)
+/* Has the client closed its side, and nothing is left to be read? libmicrohttpd may not hear of it
+ * that came with the last bytes. Twice in a row: what was read a moment ago may be a whole request,
+ * whose sender waits for its answer. */
+static bool is_gone(struct visitor *visitor)
+{
+	char byte;
+	bool before = visitor->gone;
+	visitor->gone = recv(visitor->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+	return before && visitor->gone;
+}
+
+void connection_end_slow(struct server *server, bool look)
 {
 	int64_t now_us = env_steady_us(server->env);
+	bool stops = atomic_load(&server->stopping) && now_us >= atomic_load(&server->read_by_us);
 	pthread_mutex_lock(&server->lock);
 	for (struct visitor *visitor = server->visitors; visitor; visitor = visitor->next) {
-		if (!visitor->until_us || visitor->until_us > now_us)
+		if (!visitor->until_us)
+			continue;
+		if (visitor->until_us > now_us && (!stops || visitor->passes) &&
+		    !(look && is_gone(visitor)))
 			continue;
 		visitor->until_us = 0;
 		shutdown(visitor->fd, SHUT_RDWR);
@@ -349,6 +368,7 @@ void connection_end(void *user, struct MHD_Connection *connection, void **ret_re
 
 struct head {
 	size_t told;
+	const char *end; /* of what stands before the next line; a return and a line feed follow */
 	bool odd; /* "Content-Length :" is one header to us and another to who stands before us, a
 	             carriage return the end of a line to some */
 };
@@ -370,6 +390,8 @@ static enum MHD_Result add_line(void *user, enum MHD_ValueKind kind, const char 
 	bool together = value && (value == colon + 1 || value == colon + 2);
 	size_t between = together ? (size_t)(value - colon) : sizeof ": " - 1;
 	(void)kind;
+	head->odd |= name != head->end + sizeof "\r\n" - 1;
+	head->end = together ? value + strlen(value) : colon;
 	head->told += strlen(name) + between + (value ? strlen(value) : 0) + sizeof "\r\n" - 1;
 	head->odd |= !*name || name[strcspn(name, " \t")] || has_controls(name) ||
 	             (value && has_controls(value));
@@ -377,25 +399,28 @@ static enum MHD_Result add_line(void *user, enum MHD_ValueKind kind, const char 
 }
 
 /* libmicrohttpd ends a value at a NUL and drops what stands behind it; a head that is longer than
- * what we were told of it had such bytes, or folded lines, or needless blanks. */
+ * what we were told of it had such bytes, or folded lines, or needless blanks. It also takes a bare
+ * line feed for the end of a line: then there would be room for what it drops. */
 static bool head_is_whole(struct request *request, const char *version)
 {
 	size_t most = (size_t)request->server->settings->header_bytes;
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 	    request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 	struct head head = {.told = strlen(request->method) + strlen(request->uri) + strlen(version) +
-	                            sizeof "  \r\n\r\n" - 1};
+	                            sizeof "  \r\n\r\n" - 1,
+	                    .end = version + strlen(version),
+	                    .odd = has_controls(request->uri)};
 	int count = MHD_get_connection_values(request->connection, MHD_HEADER_KIND, add_line, &head);
 	if (head.told > most || (info && info->header_size > most) || count > HEADERS_MAX) {
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
 		               "the headers are more than %zu bytes or %d lines", most, HEADERS_MAX);
 		return false;
 	}
-	if (!head.odd && (!info || info->header_size <= head.told))
+	if (!head.odd && (!info || info->header_size == head.told))
 		return true;
-	answer_problem(
-	    &request->answer, &request->arena, PROBLEM_BAD_REQUEST,
-	    "the headers hold a NUL or another control character, a folded line or needless blanks");
+	answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
+	               "the head holds a NUL or another control character, a folded line, needless "
+	               "blanks, or a line that does not end with a return and a line feed");
 	return false;
 }
 
@@ -411,6 +436,22 @@ static bool length_is_plain(struct request *request)
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
 		               "the length of the body must be told once, by Content-Length or chunks");
 	return plain;
+}
+
+/* Of these two mean two things to two readers. */
+static bool names_are_plain(struct request *request)
+{
+	static const char *const once[] = {"Host", "Ibid-Actor", "Correlation-Id", "Causation-Id"};
+	for (size_t i = 0; i < sizeof once / sizeof *once; i++) {
+		bool many;
+		request_header(request, once[i], &many);
+		if (!many)
+			continue;
+		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
+		               "%s must be told once", once[i]);
+		return false;
+	}
+	return true;
 }
 
 static bool is_one_of(const char *word, const char *const *words)
@@ -505,7 +546,8 @@ static void read_head(struct request *request, const char *method, const char *v
 	else if (atomic_load(&request->server->stopping))
 		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE,
 		               "the server is stopping; nothing was done");
-	else if (head_is_whole(request, version) && length_is_plain(request) && find_route(request))
+	else if (head_is_whole(request, version) && length_is_plain(request) &&
+	         names_are_plain(request) && find_route(request))
 		access_check(request);
 }
 

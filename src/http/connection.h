@@ -17,8 +17,9 @@ enum MHD_Result connection_handle(void *server, struct MHD_Connection *connectio
 void connection_end(void *server, struct MHD_Connection *connection, void **request,
                     enum MHD_RequestTerminationCode code);
 
-/* End connections whose clients take longer than they may. */
-void connection_end_slow(struct server *server);
+/* End connections whose clients take longer than they may, or than there is time while the server
+ * stops; with `look`, also of those that are gone. */
+void connection_end_slow(struct server *server, bool look);
 
 /* Take what those still send who were refused, so that the answer reaches them. One thread calls
  * this, now and then; `all`: let them go at once. */

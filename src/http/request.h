@@ -48,7 +48,8 @@ struct server {
 	size_t leaving_count;
 	_Atomic(struct request *) answered; /* by the crew, and not resumed yet; the latest first */
 	atomic_bool stopping, ended;
-	atomic_bool reachable; /* the store was, a moment ago */
+	_Atomic int64_t read_by_us; /* while it stops: requests that are not whole then are not heard */
+	atomic_bool reachable;      /* the store was, a moment ago */
 };
 
 /* Whoever works for a client holds the house, and the server does not end before (server.c). */

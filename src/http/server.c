@@ -34,10 +34,12 @@
 enum {
 	CONNECTIONS_SPARE = 2,       /* beside one for each thread of the crew */
 	WATCH_PAUSE_US = 100000,     /* how exact deadlines of clients are */
+	LOOK_TURNS = 10,             /* of the same, after which each client is looked at */
 	PROBE_PAUSE_US = 1000000,    /* how often the store is asked */
 	MEASURE_PAUSE_US = 15000000, /* how often it says how the ledger stands */
 	OUTBOX_PAUSE_US = 5000000,   /* and how the outbox does */
 	SIGNAL_PAUSE_MS = 200,       /* how soon a house without guests is closed */
+	PATIENCE_US = 1000000,       /* with requests that are not whole, when it ends */
 	PEM_BYTES_MAX = 1 << 20,
 	LISTED_BYTES = 80,           /* libmicrohttpd's, for each header of a request */
 	ANSWER_HEAD_BYTES = 6 << 10, /* of headers that are our own */
@@ -286,8 +288,8 @@ static enum ibid_code start_daemon(struct server *server, struct arena *arena, c
 static void *watch(void *user)
 {
 	struct server *server = user;
-	while (!atomic_load(&server->ended)) {
-		connection_end_slow(server);
+	for (unsigned turn = 0; !atomic_load(&server->ended); turn++) {
+		connection_end_slow(server, turn % LOOK_TURNS == 0);
 		connection_see_off(server, false);
 		env_sleep_us(server->env, WATCH_PAUSE_US);
 	}
@@ -430,6 +432,9 @@ static void live(struct server *server, const sigset_t *signals)
 
 static enum ibid_code stop(struct server *server, struct ibid_err *err)
 {
+	int64_t patience_us = server->settings->drain_us / 2;
+	atomic_store(&server->read_by_us, env_steady_us(server->env) +
+	                                      (patience_us < PATIENCE_US ? patience_us : PATIENCE_US));
 	atomic_store(&server->stopping, true);
 	notify("STOPPING=1");
 	pthread_mutex_lock(&server->lock);
@@ -449,75 +454,82 @@ static enum ibid_code stop(struct server *server, struct ibid_err *err)
 enum ibid_code server_run(const struct settings *settings, struct log log, server_ready *ready,
                           void *user, struct ibid_err *err)
 {
-	struct server server = {.settings = settings, .log = log, .env = env_system()};
+	struct server *server = calloc(1, sizeof *server);
 	struct arena arena = {0};
 	pthread_t watcher, prober, inquirer;
 	char address[300];
 	sigset_t signals;
+	if (!server)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	server->settings = settings;
+	server->log = log;
+	server->env = env_system();
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	pthread_mutex_init(&server.lock, NULL);
-	atomic_store(&server.reachable, true);
-	server.metrics = metrics_new(server.env);
-	server.outbox = outbox_metrics_new();
-	enum ibid_code code = server.metrics && server.outbox
+	pthread_mutex_init(&server->lock, NULL);
+	atomic_store(&server->reachable, true);
+	server->metrics = metrics_new(server->env);
+	server->outbox = outbox_metrics_new();
+	enum ibid_code code = server->metrics && server->outbox
 	                          ? IBID_OK
 	                          : err_set(err, IBID_NOMEM, "out of memory");
 	if (!code)
-		code = access_new(server.env, settings->rate, &server.access, err);
+		code = access_new(server->env, settings->rate, &server->access, err);
 	if (!code)
-		code = upstream_new(settings, server.env, &server.upstream, err);
-	if (!code && server.upstream && !(server.asked = asked_new()))
+		code = upstream_new(settings, server->env, &server->upstream, err);
+	if (!code && server->upstream && !(server->asked = asked_new()))
 		code = err_set(err, IBID_NOMEM, "out of memory");
 	if (!code)
-		code = house_open(&server, &server.house, err);
+		code = house_open(server, &server->house, err);
 	if (!code)
-		code = start_fleet(&server, err);
+		code = start_fleet(server, err);
 	if (!code)
-		code = start_daemon(&server, &arena, address, err);
+		code = start_daemon(server, &arena, address, err);
 	if (code) {
-		fleet_stop(server.fleet);
-		house_close(server.house);
-		upstream_free(server.upstream);
-		asked_free(server.asked);
-		access_free(server.access);
-		metrics_free(server.metrics);
-		outbox_metrics_free(server.outbox);
+		fleet_stop(server->fleet);
+		house_close(server->house);
+		upstream_free(server->upstream);
+		asked_free(server->asked);
+		access_free(server->access);
+		metrics_free(server->metrics);
+		outbox_metrics_free(server->outbox);
 		arena_release(&arena);
+		free(server);
 		return code;
 	}
-	bool watched = !pthread_create(&watcher, NULL, watch, &server);
-	bool probed = !pthread_create(&prober, NULL, probe, &server);
-	bool inquires = server.upstream && !pthread_create(&inquirer, NULL, inquiry_run, &server);
-	LOG(&server.log, IBID_LOG_INFO, "serve.ready", {"address", log_text(address)});
+	bool watched = !pthread_create(&watcher, NULL, watch, server);
+	bool probed = !pthread_create(&prober, NULL, probe, server);
+	bool inquires = server->upstream && !pthread_create(&inquirer, NULL, inquiry_run, server);
+	LOG(&server->log, IBID_LOG_INFO, "serve.ready", {"address", log_text(address)});
 	notify("READY=1");
 	ready(user, address);
-	live(&server, &signals);
-	code = stop(&server, err);
-	atomic_store(&server.ended, true);
+	live(server, &signals);
+	code = stop(server, err);
+	atomic_store(&server->ended, true);
 	if (watched)
 		pthread_join(watcher, NULL);
-	fleet_stop(server.fleet);
+	fleet_stop(server->fleet);
 	if (code)
-		return code; /* with everything as it is: the caller ends the process */
+		return code; /* with everything as it is, and in use: the caller ends the process */
 	if (probed)
 		pthread_join(prober, NULL);
 	if (inquires)
 		pthread_join(inquirer, NULL);
-	MHD_stop_daemon(server.daemon);
-	connection_see_off(&server, true);
-	close_retired(&server);
-	upstream_free(server.upstream);
-	asked_free(server.asked);
-	house_close(server.house);
-	access_free(server.access);
-	metrics_free(server.metrics);
-	outbox_metrics_free(server.outbox);
-	pthread_mutex_destroy(&server.lock);
+	MHD_stop_daemon(server->daemon);
+	connection_see_off(server, true);
+	close_retired(server);
+	upstream_free(server->upstream);
+	asked_free(server->asked);
+	house_close(server->house);
+	access_free(server->access);
+	metrics_free(server->metrics);
+	outbox_metrics_free(server->outbox);
+	pthread_mutex_destroy(&server->lock);
 	arena_release(&arena);
+	free(server);
 	return IBID_OK;
 }

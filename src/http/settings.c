@@ -2,6 +2,7 @@
 #include "http/settings.h"
 
 #include "base/instant.h"
+#include "contract/payload.h"
 #include "contract/yaml.h"
 
 #include <ctype.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum kind { TEXT, NUMBER, BYTES, DURATION };
 
@@ -247,9 +249,32 @@ static void variable_of(const struct setting *setting, char ret[64])
 		ret[i] = ret[i] == '.' ? '_' : (char)toupper((unsigned char)ret[i]);
 }
 
+/* Does it begin as settings of a section do, IBID_HTTP_ and the like, and is none? */
+static bool is_unknown(const char *variable, size_t size)
+{
+	bool section = false;
+	for (size_t i = 0; i < SETTINGS; i++) {
+		char known[64];
+		variable_of(&table[i], known);
+		size_t begins = strcspn(table[i].name, ".") + sizeof "IBID_" - 1;
+		if (strlen(known) == size && memcmp(known, variable, size) == 0)
+			return false;
+		section |= known[begins] && strncmp(known, variable, begins + 1) == 0;
+	}
+	return section;
+}
+
 static enum ibid_code take_environment(struct settings *ret, struct ibid_err *err)
 {
 	enum ibid_code code = IBID_OK;
+	for (char **at = environ; *at; at++) {
+		size_t size = strcspn(*at, "=");
+		if (is_unknown(*at, size))
+			return err_set(err, IBID_INVALID,
+			               "there is no setting for %.*s in the environment; `ibid help settings` "
+			               "lists them",
+			               (int)size, *at);
+	}
 	for (size_t i = 0; !code && i < SETTINGS; i++) {
 		char variable[64];
 		variable_of(&table[i], variable);
@@ -297,6 +322,11 @@ static enum ibid_code check(const struct settings *settings, struct ibid_err *er
 		    "http.prefix is `%s`: it must be a path such as /ibid, without a slash at its "
 		    "end",
 		    settings->prefix);
+	if ((settings->open_tenant && strlen(settings->open_tenant) > NAME_BYTES_MAX) ||
+	    (settings->open_client && strlen(settings->open_client) > NAME_BYTES_MAX))
+		return err_set(err, IBID_INVALID,
+		               "http.open.tenant and http.open.client have %d bytes at most",
+		               NAME_BYTES_MAX);
 	static const char *const other[] = {"safe", "all", "none", NULL};
 	for (const char *const *at = other; settings->upstream_other; at++) {
 		if (!*at)

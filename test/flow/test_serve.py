@@ -340,6 +340,58 @@ class Serve:
         self.assertEqual(self.finish(wire), b"201")
         self.assertEqual(server.process.wait(LIMIT_S), 0)
 
+    def test_sigterm_waits_for_nobody_who_has_not_asked(self):
+        server = Server(self, "http.drain=60s")
+        head = (b"POST /v1/commands/note HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\n"
+                b"Content-Length: 13\r\n\r\n")
+        with contextlib.ExitStack() as wires:
+            for begun in (b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\n", head, head + b"{\"topic\":"):
+                wire = wires.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT_S))
+                wire.sendall(begun)
+            server.get("/healthz")  # those before it were heard
+            began = time.monotonic()
+            self.assertEqual(server.stop(), 0)
+            self.assertLess(time.monotonic() - began, 30)
+        self.assertEqual(server.logged("serve.drain_incomplete"), [])
+        self.assertEqual(self.counts(), (0, 0, 0))
+
+    def test_who_is_not_done_in_time_ends_with_the_process(self):
+        server, _ = self.stalled("http.drain=1s")
+        self.ask_often(server, 2000)  # nobody hears what it says of its end
+        with socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT_S) as idle:
+            idle.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            idle.recv(1000)
+            with self.hot_row_locked():
+                wire = self.begin(server, "k-1", {"topic": "hot"})
+                server.get("/healthz")
+                self.assertEqual(server.stop(), 1)  # and not by a signal
+                wire.close()
+        again = Server(self)
+        self.assertEqual(self.final([again], "k-1", {"topic": "hot"}).status, 201)
+        self.assertEqual(self.counts(), (1, 1, 1))
+
+    def test_who_is_gone_takes_no_place(self):  # K10
+        server = Server(self, "http.limits.connections=20", "http.limits.request=60s", "http.limits.idle=60s")
+        whole = (b"POST /v1/commands/note HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\n"
+                 b"Content-Length: 13\r\n\r\n{\"topic\":\"a\"}")
+        for number in range(60):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT_S) as wire:
+                wire.sendall(whole[:1 + number * 3])
+        end, answer = time.monotonic() + 30, None
+        while not answer:  # while there is no place, some are turned away
+            self.assertLess(time.monotonic(), end)
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                answer = server.ask("GET", "/healthz", timeout=5)
+        self.assertEqual(answer.status, 200)
+
+    def test_who_closes_only_its_own_side_hears_the_answer(self):
+        server = Server(self)
+        with self.hot_row_locked():  # it is looked at meanwhile
+            wire = self.begin(server, "k-hot", {"topic": "hot"})
+            wire.shutdown(socket.SHUT_WR)
+            self.assertEqual(select.select([wire], [], [], 2.5)[0], [])
+        self.assertEqual(self.finish(wire), b"201")
+
     def test_sighup_reads_contracts_again_and_a_bad_one_changes_nothing(self):
         server = Server(self)
         self.assertEqual(server.send("k-1", HELLO, "late").status, 404)
@@ -356,11 +408,11 @@ class Serve:
 
     # ---- Logs -----------------------------------------------------------------------------------
 
-    def stalled(self):
+    def stalled(self, *settings):
         """A server whose log nobody reads; the end where it could be read."""
         ours, theirs = os.pipe()
         self.addCleanup(os.close, ours)
-        server = Server(self, stderr=theirs)
+        server = Server(self, *settings, stderr=theirs)
         os.close(theirs)
         return server, ours
 
@@ -425,6 +477,15 @@ class Serve:
             # Blanks that are missing elsewhere do not make room for it.
             "NUL behind plain lines": (head.replace(b"k\r\n", b"k\0k\r\n", 1) + b"".join(b"X-%d:y\r\n" % n for n in range(30)) +
                                        b"Content-Length: 13\r\n\r\n" + plain, (400,)),
+            # Nor do lines that end with less.
+            "NUL behind bare line feeds": (head.replace(b"k\r\n", b"k\0k\r\n", 1).replace(b"Host: x\r\n", b"Host: x\nA: 1\nB: 1\n") +
+                                           b"Content-Length: 13\r\n\r\n" + plain, (400,)),
+            "bare line feed": (head.replace(b"Host: x\r\n", b"Host: x\n") + b"Content-Length: 13\r\n\r\n" + plain, (400,)),
+            "bare line feed at the end": (head + b"Content-Length: 13\r\n\n" + plain, (400,)),
+            "bare line feed at the beginning": (head.replace(b"1.1\r\n", b"1.1\n") + b"Content-Length: 13\r\n\r\n" + plain, (400,)),
+            "two hosts": (head + b"Host: y\r\nContent-Length: 13\r\n\r\n" + plain, (400,)),
+            "two actors": (head + b"Ibid-Actor: a\r\nIbid-Actor: b\r\nContent-Length: 13\r\n\r\n" + plain, (400,)),
+            "control in a query": (head.replace(b"/note ", b"/note?a=\x01 ") + b"Content-Length: 13\r\n\r\n" + plain, (400,)),
             "carriage return": (head + b"X-A: a\rX-B: b\r\nContent-Length: 13\r\n\r\n" + plain, (400,)),
             "no type": (b"POST /v1/commands/note HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\nContent-Length: 13\r\n\r\n" +
                         plain, (415,)),
@@ -443,6 +504,18 @@ class Serve:
         self.assertEqual(server.send("k", HELLO).status, 201)  # still there, and nothing was done under the key
         self.assertEqual(self.counts(), (1, 1, 1))
         self.assertIsNone(server.process.poll())
+
+    def test_a_head_may_come_in_pieces(self):
+        server = Server(self)
+        data = (b"POST /v1/commands/note HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\nIbid-Actor:\r\n" +
+                b"".join(b"X-%d:%s\r\n" % (n, n * b"y") for n in range(100)) +
+                b"Connection: close\r\nContent-Length: 13\r\n\r\n{\"topic\":\"a\"}")
+        with socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT_S) as wire:
+            wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for at in range(0, len(data), 7):
+                wire.sendall(data[at:at + 7])
+            self.assertEqual(self.finish(wire), b"201")
+        self.assertEqual(self.number("select actor from " + self.ledger("command")), "local")
 
     def test_what_a_client_writes_is_never_told_as_broken_json(self):
         server = Server(self)
@@ -486,10 +559,17 @@ class Serve:
         for setting, said in (("http.threads=0", "http.threads is `0`"), ("http.listn=x", "there is no setting http.listn"),
                               ("http.listen=8080", "it must be an address and a port"), ("nonsense", "write NAME=VALUE"),
                               ("http.listen=0.0.0.0:0", "on loopback only"), ("http.limits.body=1GB", "a number of bytes"),
+                              ("http.listen=127.0.0.1:99999", "65535 at most"), ("http.listen=127.0.0.1:8080x", "65535 at most"),
+                              ("http.open.tenant=" + 129 * "t", "128 bytes at most"),
                               ("http.tls.key=/nonexistent", "http.tls.certificate is missing")):
             with self.assertRaises(AssertionError) as caught:
                 Server(self, setting)
             self.assertIn(said, str(caught.exception))
+        for variable in ("IBID_HTTP_NOPE", "IBID_UPSTREAM_LIMITS", "IBID_RELAY_DESTINATIONS_X"):
+            with self.assertRaises(AssertionError) as caught:
+                Server(self, env={variable: "1"})
+            self.assertIn("there is no setting for " + variable, str(caught.exception))
+        Server(self, env={"IBID_HTTP_DRAIN": "2s", "IBID_HTTPS": "1", "IBID_ELSE": "1"}).get("/healthz")
 
 
 class ServeSqlite(Serve, Sqlite, unittest.TestCase):
