@@ -59,9 +59,9 @@ void answer_header(struct answer *answer, const char *name, const char *value);
 	  "carried "                                                                                   \
 	  "out.")                                                                                      \
 	X(PROBLEM_ANSWER_TOO_LARGE, "answer-too-large", 502, "The answer was too large to be kept",    \
-	  "The command was carried out, once, by the service behind the server. Every retry gets "     \
-	  "this "                                                                                      \
-	  "answer; look at the service for what it made.")                                             \
+	  "The service behind the server has answered the command, once; the detail says with which "  \
+	  "status. "                                                                                   \
+	  "Every retry gets this answer; look at the service for what it made.")                       \
 	X(PROBLEM_UNAVAILABLE, "unavailable", 503, "The command can't be taken now",                   \
 	  "Too many commands wait, the store can't be reached, or the server is stopping. Nothing "    \
 	  "was "                                                                                       \

@@ -69,7 +69,7 @@ enum answer_meaning forward_meaning(const struct contract *contract, int status)
 		break;
 	default: break;
 	}
-	if (status < 200) /* it speaks another protocol now */
+	if (status < 200 || status > 599) /* it speaks another protocol now, or none that we know */
 		return MEANS_UNKNOWN;
 	if (status < 400)
 		return MEANS_DONE;
@@ -149,7 +149,7 @@ static bool show_unkept(struct forward *forward, struct request *request)
 {
 	struct call *call = &forward->call;
 	struct answer *answer = &request->answer;
-	if (call->end != CALL_ANSWERED ||
+	if (call->end != CALL_ANSWERED || call->too_large ||
 	    forward_meaning(forward->contract, call->status) != MEANS_AGAIN)
 		return false;
 	const char *text = upstream_keep(&request->arena, call, &forward_unkept_headers);

@@ -302,11 +302,11 @@ static ssize_t give(void *user, uint64_t position, char *to, size_t room)
 	return got;
 }
 
-static void add_headers(struct MHD_Response *response, struct arena *arena, const char *head)
+static void add_headers(struct MHD_Response *response, struct arena *arena, const struct call *call)
 {
-	for (const char *at = head; *at;) {
+	for (const char *at = str_text(&call->answer_head); *at;) {
 		size_t line = strcspn(at, "\r\n"), name = strcspn(at, ":");
-		if (name < line && !upstream_drops(at, name)) {
+		if (name < line && !upstream_drops(call, at, name)) {
 			const char *value = at + name + 1 + strspn(at + name + 1, " \t");
 			const char *end = at + line;
 			char *copy = arena_strndup(arena, value, value < end ? (size_t)(end - value) : 0);
@@ -332,7 +332,11 @@ struct MHD_Response *pass_response(struct request *request)
 	struct MHD_Response *response = MHD_create_response_from_callback(bytes, BLOCK_BYTES, give,
 	                                                                  pass, NULL);
 	if (response)
-		add_headers(response, &request->arena, str_text(&pass->call.answer_head));
+		add_headers(response, &request->arena, &pass->call);
+	/* Nothing follows such a head, not even an empty chunk: the connection ends with it. */
+	if (response && bytes == MHD_SIZE_UNKNOWN &&
+	    (strcmp(request->method, "HEAD") == 0 || pass->call.status == MHD_HTTP_NOT_MODIFIED))
+		MHD_set_response_options(response, MHD_RF_HTTP_VERSION_1_0_ONLY, MHD_RO_END);
 	pthread_mutex_unlock(&pass->lock);
 	return response;
 }

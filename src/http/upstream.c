@@ -99,7 +99,16 @@ static bool is_unreserved(int c)
 	       c == '.' || c == '_' || c == '~';
 }
 
-/* A path that everybody reads alike: no empty or dot segments, and nothing written as %XX that
+/* A segment without a name: empty, or dots; to some who cut parameters off, also before these. */
+static bool is_nameless(const char *segment)
+{
+	size_t dots = strspn(segment, ".");
+	const char *end = segment + dots;
+	bool ends = *end == '/' || *end == ';' || strncasecmp(end, "%3b", 3) == 0;
+	return dots <= 2 && (ends || (!*end && dots));
+}
+
+/* A path that everybody reads alike: no segments without names, and nothing written as %XX that
  * could stand there by itself, or that is a slash. */
 static bool path_is_plain(const char *path)
 {
@@ -108,8 +117,7 @@ static bool path_is_plain(const char *path)
 	for (const char *at = path; *at; at++) {
 		if ((unsigned char)*at <= ' ' || *at == '\\' || *at == 0x7f)
 			return false;
-		if (*at == '/' && (at[1] == '/' || (at[1] == '.' && (!at[2] || at[2] == '/')) ||
-		                   (at[1] == '.' && at[2] == '.' && (!at[3] || at[3] == '/'))))
+		if (*at == '/' && is_nameless(at + 1))
 			return false;
 		if (*at != '%')
 			continue;
@@ -198,9 +206,28 @@ static const char *const dropped_of_request[] = {"Host",
                                                  "Ibid-Client-Key",
                                                  NULL};
 
-bool upstream_drops(const char *name, size_t size)
+/* Does the service say of this header that it is for the connection only? */
+static bool is_option(const struct call *call, const char *name, size_t size)
 {
-	return is_word(name, size, dropped);
+	const char *options;
+	size_t left;
+	if (!call_header(call, "Connection", &options, &left))
+		return false;
+	for (const char *end = options + left; options < end;) {
+		while (options < end && strchr(" \t,", *options))
+			options++;
+		const char *from = options;
+		while (options < end && !strchr(" \t,", *options))
+			options++;
+		if ((size_t)(options - from) == size && strncasecmp(from, name, size) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool upstream_drops(const struct call *call, const char *name, size_t size)
+{
+	return is_word(name, size, dropped) || is_option(call, name, size);
 }
 
 struct heading {
@@ -309,7 +336,8 @@ static void keep_header(struct arena *arena, struct str *out, const struct call 
 {
 	const char *value;
 	size_t size;
-	if (!call_header(call, name, &value, &size) || !utf8_ok(value, size))
+	if (!call_header(call, name, &value, &size) || !utf8_ok(value, size) ||
+	    is_option(call, name, strlen(name)))
 		return;
 	obj_text(out, name, arena_strndup(arena, value, size));
 }

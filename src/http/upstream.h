@@ -35,8 +35,8 @@ bool upstream_check_request(struct request *request);
  * without memory. */
 struct curl_slist *upstream_headers(struct request *request, bool keeps);
 
-/* Is this header of an answer for the connection only, or made anew here? */
-bool upstream_drops(const char *name, size_t size);
+/* Is this header of the answer for the connection only, or made anew here? */
+bool upstream_drops(const struct call *call, const char *name, size_t size);
 
 /* An answer as the ledger keeps it, with the headers that are named: one JSON text. NULL without
  * memory. */

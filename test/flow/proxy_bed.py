@@ -129,7 +129,9 @@ class Service:
             mode = json.loads(body).get("mode", "work")
         except (ValueError, AttributeError):
             mode = "work"
-        if mode in NOT_NOW:
+        if mode == "busy-large":
+            handler.say(503, b"x" * (3 << 20), Content_Type="text/plain")
+        elif mode in NOT_NOW:
             handler.say(NOT_NOW[mode], b"not now",
                         Retry_After="7", WWW_Authenticate="Basic", Content_Type="text/plain")
         elif mode == "invalid":

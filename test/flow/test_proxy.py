@@ -163,6 +163,25 @@ class Proxy(Proxied):
             self.assertEqual(sum(1 for seen in self.service.seen if seen[2]["Ibid-Client-Key"] == key), 2)
             self.assertEqual(self.state(key), "FAILED")
 
+    def test_no_outcome_is_told_as_one_because_it_is_large(self):  # B03
+        server = self.proxy()
+        for _ in range(2):
+            answer = self.order(server, "k-1", {"mode": "busy-large"})
+            self.assertEqual((answer.status, answer.json["type"], answer.headers["Idempotent-Replayed"]),
+                             (503, "/problems/failed", None), answer)
+        self.assertEqual(len(self.service.seen), 2)
+        self.assertEqual(self.state("k-1"), "FAILED")
+
+    def test_a_status_that_nobody_knows_is_unknown(self):
+        self.contract("final", "POST /final", error="keep", inquiry="", recover="human", strategy="key")
+        server = self.proxy()
+        for status in (600, 999):
+            for _ in range(2):
+                answer = self.order(server, "k-%d" % status, {"mode": "say-%d" % status}, "/final")
+                self.assertEqual(answer.status, 202, answer)
+            self.assertEqual(self.state("k-%d" % status), "UNKNOWN")
+        self.assertEqual(len(self.service.seen), 2)
+
     def test_409_and_5xx_are_what_the_contract_says(self):
         self.contract("again", "POST /again", conflict="retry", error="retry")
         self.contract("final", "POST /final", error="keep")
@@ -438,6 +457,8 @@ class Proxy(Proxied):
         server = self.proxy("upstream.other=all")
         for path in ("/orders/", "/Orders", "//orders", "/./orders", "/a/../orders", "/%6frders", "/orders%2f", "/orders/.",
                      "/orders%00", "/orders/..", "/%2e/orders", "/orders\\", "/orders#x", "/pages?a#b", "/orders;a=b", "/orders.json", "/orders.", "/orders%20", "/orders%3b",
+                     "/x/..;/orders", "/x/..;a=b/orders", "/.;/orders", "/;/orders", "/;a=b/orders", "/orders/;", "/orders/;x",
+                     "/x/..%3b/orders", "/x/..%3B/orders",
                      "/orders%C0%AF"):
             answer = self.order(server, None, {"item": "x"}, path)
             self.assertIn(answer.status, (400, 404), (path, answer))
@@ -448,6 +469,33 @@ class Proxy(Proxied):
         self.assertEqual(server.ask("GET", "/orders", headers=dict.fromkeys(hidden, "POST")).status, 200)
         for name in hidden:
             self.assertIsNone(self.service.seen[0][2][name], name)
+
+    def test_nothing_follows_a_head_that_stands_alone(self):
+        """A client that keeps the connection would take it for the next answer."""
+        for method, status in ((b"HEAD", b"200 OK"), (b"GET", b"304 Not Modified"), (b"HEAD", b"304 Not Modified"), (b"GET", b"204 No Content")):
+            self.service = RawService(self, b"HTTP/1.1 %s\r\nETag: \"x\"\r\n\r\n" % status)
+            server = self.proxy()
+            with socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT_S) as wire:
+                wire.sendall(method + b" /page HTTP/1.1\r\nHost: x\r\n\r\n")
+                got = b""
+                while b"\r\n\r\n" not in got:
+                    got += wire.recv(65536)
+                wire.shutdown(socket.SHUT_WR)
+                while piece := wire.recv(65536):
+                    got += piece
+            head, _, rest = got.partition(b"\r\n\r\n")
+            self.assertTrue(head.startswith(b"HTTP/1.1 " + status[:3]), got)
+            self.assertIn(b'\r\nETag: "x"', head)
+            self.assertEqual(rest, b"", (method, status, got))
+
+    def test_what_the_service_says_is_for_the_connection_stays_there(self):
+        self.service = RawService(self, b"HTTP/1.1 201 Created\r\nConnection: close, Location\r\nLocation: /a\r\nETag: \"x\"\r\n"
+                                        b"Content-Length: 2\r\n\r\nok")
+        server = self.proxy()
+        answers = [self.order(server, "k-1", {"item": "tea"}) for _ in range(2)] + [server.get("/pages")]
+        for answer in answers:
+            self.assertEqual((answer.status, answer.body, answer.headers["ETag"], answer.headers["Location"]),
+                             (201, b"ok", '"x"', None), answer)
 
     def test_large_bodies_are_passed_on_in_pieces(self):
         server = self.proxy("upstream.other=all")
