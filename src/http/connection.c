@@ -369,6 +369,8 @@ void connection_end(void *user, struct MHD_Connection *connection, void **ret_re
 struct head {
 	size_t told;
 	const char *end; /* of what stands before the next line; a return and a line feed follow */
+	unsigned seen;   /* of those that may stand there once */
+	const char *twice;
 	bool odd; /* "Content-Length :" is one header to us and another to who stands before us, a
 	             carriage return the end of a line to some */
 };
@@ -381,6 +383,21 @@ static bool has_controls(const char *text)
 	return false;
 }
 
+/* Two of these are two things to two readers. */
+static void count_name(struct head *head, const char *name)
+{
+	static const char *const once[] = {"Host", "Ibid-Actor", "Correlation-Id", "Causation-Id"};
+	if (!strchr("HhIiCc", *name)) /* of most headers it is enough to see the first letter */
+		return;
+	for (unsigned i = 0; i < sizeof once / sizeof *once; i++) {
+		if (strcasecmp(name, once[i]) != 0)
+			continue;
+		if (head->seen & (1u << i))
+			head->twice = once[i];
+		head->seen |= 1u << i;
+	}
+}
+
 static enum MHD_Result add_line(void *user, enum MHD_ValueKind kind, const char *name,
                                 const char *value)
 {
@@ -390,6 +407,7 @@ static enum MHD_Result add_line(void *user, enum MHD_ValueKind kind, const char 
 	bool together = value && (value == colon + 1 || value == colon + 2);
 	size_t between = together ? (size_t)(value - colon) : sizeof ": " - 1;
 	(void)kind;
+	count_name(head, name);
 	head->odd |= name != head->end + sizeof "\r\n" - 1;
 	head->end = together ? value + strlen(value) : colon;
 	head->told += strlen(name) + between + (value ? strlen(value) : 0) + sizeof "\r\n" - 1;
@@ -416,6 +434,11 @@ static bool head_is_whole(struct request *request, const char *version)
 		               "the headers are more than %zu bytes or %d lines", most, HEADERS_MAX);
 		return false;
 	}
+	if (head.twice) {
+		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
+		               "%s must be told once", head.twice);
+		return false;
+	}
 	if (!head.odd && (!info || info->header_size == head.told))
 		return true;
 	answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
@@ -436,22 +459,6 @@ static bool length_is_plain(struct request *request)
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
 		               "the length of the body must be told once, by Content-Length or chunks");
 	return plain;
-}
-
-/* Of these two mean two things to two readers. */
-static bool names_are_plain(struct request *request)
-{
-	static const char *const once[] = {"Host", "Ibid-Actor", "Correlation-Id", "Causation-Id"};
-	for (size_t i = 0; i < sizeof once / sizeof *once; i++) {
-		bool many;
-		request_header(request, once[i], &many);
-		if (!many)
-			continue;
-		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
-		               "%s must be told once", once[i]);
-		return false;
-	}
-	return true;
 }
 
 static bool is_one_of(const char *word, const char *const *words)
@@ -546,8 +553,7 @@ static void read_head(struct request *request, const char *method, const char *v
 	else if (atomic_load(&request->server->stopping))
 		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE,
 		               "the server is stopping; nothing was done");
-	else if (head_is_whole(request, version) && length_is_plain(request) &&
-	         names_are_plain(request) && find_route(request))
+	else if (head_is_whole(request, version) && length_is_plain(request) && find_route(request))
 		access_check(request);
 }
 
