@@ -57,6 +57,7 @@ struct submission {
 	int misses;            /* uniqueness was hit and nothing found */
 	bool alone;            /* it shared a transaction with others, and must not */
 	bool long_way;         /* the short way was tried, and is not for this one */
+	bool late;             /* what was lost may still arrive: no error says that nothing was done */
 
 	/* What the previous attempt ended in and this one has to record; IBID_OK: nothing. */
 	enum ibid_code pending;
@@ -89,7 +90,6 @@ struct submission {
 	int64_t pause_us;
 
 	struct ibid_err lost; /* why the last commit did not report success; code IBID_OK: none */
-	bool late;            /* what was lost may still arrive: no error says that nothing was done */
 	struct ibid_result *result;
 };
 
