@@ -538,12 +538,147 @@ static enum claim_kind resolve(struct store *store, const char *key)
 	return got.kind;
 }
 
+/* ---- The WAL -------------------------------------------------------------------------------- */
+
+enum { PAGE = 4096, FRAME = PAGE + 24, COMMIT_PAGES = 100, COMMITS = 2000 };
+
+static void write_pages(struct store *store, unsigned n)
+{
+	struct ibid_err err;
+	char key[16];
+	snprintf(key, sizeof key, "w-%u", n);
+	struct tx *tx = claim_free(store, key, n);
+	if (complete(&tx, key, n, COMMIT_PAGES * PAGE, &err))
+		fail_msg("%s", err.text);
+}
+
+static int64_t file_size(const char *suffix)
+{
+	char name[160];
+	struct stat info;
+	snprintf(name, sizeof name, "%s%s", path, suffix);
+	return stat(name, &info) == 0 ? (int64_t)info.st_size : -1;
+}
+
+static void await_moves(struct store *store)
+{
+	struct lite_mover *mover = &lite_of(store)->mover;
+	for (bool wanted = true; wanted;) {
+		pthread_mutex_lock(&mover->lock);
+		wanted = mover->wanted;
+		pthread_mutex_unlock(&mover->lock);
+		usleep(1000);
+	}
+}
+
+/* A commit waits for nothing but itself: a move of the WAL that stands still stops nobody. */
+static void commit_does_not_wait_for_the_wal_to_be_moved(void **state)
+{
+	(void)state;
+	struct store *store = ready();
+	pthread_mutex_lock(&lite_of(store)->checkpoint_lock);
+	for (unsigned n = 1; n <= 60; n++)
+		write_pages(store, n);
+	assert_true(file_size("-wal") > 60 * COMMIT_PAGES * FRAME);
+	pthread_mutex_unlock(&lite_of(store)->checkpoint_lock);
+	await_moves(store);
+	write_pages(store, 61); /* at the beginning of the WAL: all of it was moved */
+	int64_t before = file_size("-wal");
+	for (unsigned n = 62; n <= 90; n++)
+		write_pages(store, n);
+	assert_int_equal(file_size("-wal"), before);
+	store_close(store);
+}
+
+struct writing {
+	struct store *store;
+	_Atomic unsigned next;
+	_Atomic bool anew;
+};
+
+static void *write_on(void *user)
+{
+	struct writing *writing = user;
+	_Atomic int *pages = &lite_of(writing->store)->wal_pages;
+	for (unsigned n; !writing->anew && (n = ++writing->next) <= COMMITS;) {
+		int before = *pages;
+		write_pages(writing->store, n);
+		writing->anew |= *pages < before;
+	}
+	return NULL;
+}
+
+static void wal_begins_anew_under_writers_that_never_pause(void **state)
+{
+	enum { WRITERS = 3 };
+	struct writing writing = {.store = ready()};
+	pthread_t threads[WRITERS];
+	(void)state;
+	for (size_t i = 0; i < WRITERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, write_on, &writing), 0);
+	for (size_t i = 0; i < WRITERS; i++)
+		pthread_join(threads[i], NULL);
+	assert_true(writing.anew);
+	store_close(writing.store);
+}
+
+/* The disk tells of an error once: what follows may succeed, and means nothing (K3). */
+static void check_wal_is_kept(struct store *store)
+{
+	unsigned n = 0;
+	disk.fail_file_sync = true;
+	while (!lite_of(store)->unsynced && n < 200) {
+		write_pages(store, ++n);
+		await_moves(store);
+	}
+	disk.fail_file_sync = false;
+	assert_true(lite_of(store)->unsynced);
+	for (unsigned last = n + 60; n < last;)
+		write_pages(store, ++n);
+	await_moves(store);
+	store_close(store);
+	assert_true(file_size("-wal") > (int64_t)n * COMMIT_PAGES * FRAME);
+	/* All of it is moved at the next start. */
+	store = again();
+	assert_int_equal(number("select count(*) from ibid_answer"), n);
+	store_close(store);
+	assert_int_equal(file_size("-wal"), -1);
+	assert_int_equal(number("select count(*) from ibid_answer"), n);
+}
+
+static void wal_is_kept_when_the_file_can_not_be_synced(void **state)
+{
+	(void)state;
+	check_wal_is_kept(ready());
+}
+
+/* While a reader holds on to an old page, a checkpoint moves what it may and does not sync. */
+static void wal_is_kept_when_what_was_moved_can_not_be_synced(void **state)
+{
+	(void)state;
+	struct store *store = ready();
+	write_pages(store, 999);
+	sqlite3 *db = open_raw();
+	assert_int_equal(sqlite3_exec(db, "begin; select count(*) from ibid_answer", NULL, NULL, NULL),
+	                 SQLITE_OK);
+	disk.fail_file_sync = true;
+	for (unsigned n = 1000; n < 1200 && !lite_of(store)->unsynced; n++) {
+		write_pages(store, n);
+		await_moves(store);
+	}
+	disk.fail_file_sync = false;
+	assert_true(lite_of(store)->unsynced);
+	sqlite3_close(db);
+	store_close(store);
+	assert_true(file_size("-wal") > 0);
+}
+
 /* ---- A file system that fails --------------------------------------------------------------- */
 
 static int good_disk(void **state)
 {
 	(void)state;
-	disk.fail_wal_sync = disk.full = false;
+	disk.fail_wal_sync = disk.fail_file_sync = disk.full = false;
 	return 0;
 }
 
@@ -1298,14 +1433,6 @@ static void completed_command_is_answered_while_the_writer_is_held(void **state)
 	arena_release(&arena);
 }
 
-static int64_t file_size(const char *suffix)
-{
-	char name[160];
-	struct stat info;
-	snprintf(name, sizeof name, "%s%s", path, suffix);
-	return stat(name, &info) == 0 ? (int64_t)info.st_size : -1;
-}
-
 static void wal_is_moved_into_the_file_and_gone_after_closing(void **state)
 {
 	struct ibid_err err;
@@ -1316,6 +1443,7 @@ static void wal_is_moved_into_the_file_and_gone_after_closing(void **state)
 		snprintf(key, sizeof key, "k-%u", n);
 		struct tx *tx = claim_free(store, key, n);
 		assert_int_equal(complete(&tx, key, n, 800000, &err), IBID_OK);
+		await_moves(store);
 	}
 	/* 48 MB went through it. */
 	assert_in_range(file_size("-wal"), 1, 24 << 20);
@@ -1784,6 +1912,10 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(names_that_mean_something_to_sqlite_are_plain_files),
 	    cmocka_unit_test(missing_permission_is_denied_and_says_which),
 	    cmocka_unit_test(every_statement_prepares_and_every_file_is_listed),
+	    cmocka_unit_test(commit_does_not_wait_for_the_wal_to_be_moved),
+	    cmocka_unit_test(wal_begins_anew_under_writers_that_never_pause),
+	    BAD_DISK(wal_is_kept_when_the_file_can_not_be_synced),
+	    BAD_DISK(wal_is_kept_when_what_was_moved_can_not_be_synced),
 	    BAD_DISK(commit_whose_sync_fails_is_unknown_and_resolves_to_one_outcome),
 	    BAD_DISK(what_resolve_said_stays_true_after_a_power_loss),
 	    BAD_DISK(resolve_on_a_disk_that_still_fails_says_so),

@@ -57,7 +57,7 @@ static int bad_truncate(sqlite3_file *file, sqlite3_int64 size)
 
 static int bad_sync(sqlite3_file *file, int flags)
 {
-	if (disk.fail_wal_sync && ((struct bad_file *)file)->wal)
+	if (((struct bad_file *)file)->wal ? disk.fail_wal_sync : disk.fail_file_sync)
 		return SQLITE_IOERR_FSYNC;
 	return real_of(file)->pMethods->xSync(real_of(file), flags);
 }

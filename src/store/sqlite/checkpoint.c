@@ -1,44 +1,151 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint.c -- one connection moves the WAL into the file, after a commit has released the
- * writer.
+/* checkpoint.c -- one connection moves the WAL into the file, on a thread of its own.
  *
  * PASSIVE never waits for readers or writers and never makes them wait; what it leaves, the next
- * one takes. */
+ * one takes. The WAL begins anew only when all of it was moved and nobody writes meanwhile: where
+ * commits follow each other without a pause, the writer is kept out for the little that is left.
+ *
+ * (K1) The gate is entered before the checkpointer's lock is taken, never after.
+ * (K2) Beside a writer, a checkpoint begins only while much of the WAL is not moved yet. Before
+ * SQLite 3.51.3 one that began when all was moved, while a commit began the WAL anew, could lose
+ * that commit.
+ * (K3) What was moved is not known to be in the file before a sync of the file succeeds, and an
+ * error of the disk is told once. After it the WAL is kept: all of it is moved again at the next
+ * start. */
 #include "store/sqlite/lite.h"
 
-enum { CHECKPOINT_PAGES = 4000 };
+enum {
+	CHECKPOINT_PAGES = 4000, /* so many more are moved at a time */
+	ANEW_PAGES = 8000,       /* from then on the writer may be kept out for it */
+};
 
 /* While a reader holds on to old pages the WAL can't be moved as a whole; trying after every commit
  * would sync the file each time. */
 static bool due(struct lite_store *store)
 {
-	int pages = atomic_load(&store->wal_pages);
-	if (pages < store->left_at)
-		store->left_at = 0; /* another process moved it and the WAL began anew */
-	return pages - store->left_at >= CHECKPOINT_PAGES;
+	int pages = atomic_load(&store->wal_pages), moved_at = atomic_load(&store->moved_at);
+	if (pages < moved_at) { /* the WAL began anew */
+		atomic_compare_exchange_strong(&store->moved_at, &moved_at, 0);
+		moved_at = 0;
+	}
+	return pages - moved_at >= CHECKPOINT_PAGES && !atomic_load(&store->unsynced); /* K2, K3 */
 }
 
-static void checkpoint(struct lite_store *store)
+static void keep_wal(struct lite_store *store)
 {
-	int pages = 0, moved = 0;
+	atomic_store(&store->unsynced, true);
+	sqlite3_db_config(store->checkpointer->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	LOG(&store->log, IBID_LOG_ERROR, "store.sync_failed", {"file", log_text(store->path)},
+	    {"effect", log_text("nothing is lost, but the WAL grows until ibid is started anew; look "
+	                        "at the disk first")});
+}
+
+/* How many pages the WAL had; below 0: that is not known. */
+static int move(struct lite_store *store)
+{
+	int pages = -1, moved = 0;
+	pthread_mutex_lock(&store->checkpoint_lock);
 	int rc = sqlite3_wal_checkpoint_v2(store->checkpointer->db, NULL, SQLITE_CHECKPOINT_PASSIVE,
 	                                   &pages, &moved);
-	store->left_at = !rc && moved < pages ? pages : 0;
-	/* The commits are safe in the WAL; what failed is tried again after the next one. */
-	if (rc && rc != SQLITE_BUSY)
+	if (rc == SQLITE_IOERR_FSYNC)
+		keep_wal(store);
+	/* The commits are safe in the WAL; what failed is tried again after the next ones. */
+	else if (rc && rc != SQLITE_BUSY)
 		LOG(&store->log, IBID_LOG_WARN, "store.checkpoint_failed",
 		    {"reason", log_text(sqlite3_errmsg(store->checkpointer->db))});
+	pthread_mutex_unlock(&store->checkpoint_lock);
+	return pages;
+}
+
+/* A checkpoint syncs the file only where it moves all that there is. What was moved before is
+ * synced here, so that those who wait at the gate do not wait for that, too. */
+static void sync_moved(struct lite_store *store)
+{
+	sqlite3_file *file = NULL;
+	pthread_mutex_lock(&store->checkpoint_lock);
+	sqlite3_file_control(store->checkpointer->db, NULL, SQLITE_FCNTL_FILE_POINTER, &file);
+	if (file && file->pMethods &&
+	    file->pMethods->xSync(file, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY))
+		keep_wal(store);
+	pthread_mutex_unlock(&store->checkpoint_lock);
+}
+
+/* Beside writers that never pause, the WAL would grow forever. */
+static int move_the_rest(struct lite_store *store, int pages)
+{
+	sync_moved(store);
+	if (atomic_load(&store->unsynced) || !gate_enter(&store->gate, lite_wait_us(store))) /* K1 */
+		return pages;
+	pages = move(store);
+	gate_leave(&store->gate);
+	return pages;
+}
+
+static void move_due(struct lite_store *store)
+{
+	if (!due(store))
+		return; /* whoever asked for it had looked before the last move (K2) */
+	int pages = move(store);
+	if (pages >= ANEW_PAGES)
+		pages = move_the_rest(store, pages);
+	atomic_store(&store->moved_at, pages >= 0 ? pages : atomic_load(&store->wal_pages));
+}
+
+static void *run_mover(void *user)
+{
+	struct lite_store *store = user;
+	struct lite_mover *mover = &store->mover;
+	pthread_mutex_lock(&mover->lock);
+	while (!mover->ends) {
+		if (!mover->wanted) {
+			pthread_cond_wait(&mover->woken, &mover->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&mover->lock);
+		move_due(store);
+		pthread_mutex_lock(&mover->lock);
+		mover->wanted = false;
+	}
+	pthread_mutex_unlock(&mover->lock);
+	return NULL;
 }
 
 void lite_checkpoint_when_due(struct lite_store *store)
 {
-	if (atomic_load(&store->wal_pages) < CHECKPOINT_PAGES)
+	struct lite_mover *mover = &store->mover;
+	if (atomic_load(&store->wal_pages) < CHECKPOINT_PAGES || !due(store))
 		return;
-	if (pthread_mutex_trylock(&store->checkpoint_lock) != 0)
-		return;
-	if (due(store))
-		checkpoint(store);
-	pthread_mutex_unlock(&store->checkpoint_lock);
+	pthread_mutex_lock(&mover->lock);
+	if (!mover->wanted) {
+		mover->wanted = true;
+		if (!mover->runs)
+			mover->runs = !pthread_create(&mover->thread, NULL, run_mover, store);
+		else
+			pthread_cond_signal(&mover->woken);
+	}
+	bool moves = mover->runs;
+	mover->wanted &= moves;
+	pthread_mutex_unlock(&mover->lock);
+	if (!moves)
+		move_due(store);
+}
+
+void lite_mover_init(struct lite_mover *mover)
+{
+	pthread_mutex_init(&mover->lock, NULL);
+	pthread_cond_init(&mover->woken, NULL);
+}
+
+void lite_mover_release(struct lite_mover *mover)
+{
+	pthread_mutex_lock(&mover->lock);
+	mover->ends = true;
+	pthread_cond_signal(&mover->woken);
+	pthread_mutex_unlock(&mover->lock);
+	if (mover->runs)
+		pthread_join(mover->thread, NULL);
+	pthread_cond_destroy(&mover->woken);
+	pthread_mutex_destroy(&mover->lock);
 }
 
 enum ibid_code lite_checkpoint(struct lite_store *store, struct ibid_err *err)

@@ -27,6 +27,16 @@ struct lite_pool {
 	size_t idle_count, open_count, cap;
 };
 
+/* ---- The store ------------------------------------------------------------------------------ */
+
+/* The thread that moves the WAL into the file, from the first time that it is due. */
+struct lite_mover {
+	pthread_mutex_t lock; /* guards the rest */
+	pthread_cond_t woken;
+	pthread_t thread;
+	bool runs, wanted, ends;
+};
+
 struct lite_store {
 	struct store base;
 	char *path;
@@ -42,11 +52,13 @@ struct lite_store {
 	pthread_mutex_t running_lock;
 	const struct identity *running; /* the command in the gate; NULL: none, or not a command */
 
-	pthread_mutex_t checkpoint_lock; /* guards the next two */
+	pthread_mutex_t checkpoint_lock; /* guards the next one */
 	struct lite_conn *checkpointer;
-	int left_at; /* pages of the WAL when a checkpoint could not move all; 0: it did */
+	struct lite_mover mover;
 
 	_Atomic int wal_pages;    /* after the last commit of this process */
+	_Atomic int moved_at;     /* pages of the WAL when it was last moved; 0: it began anew since */
+	_Atomic bool unsynced;    /* what was moved may not be in the file: the WAL is kept */
 	_Atomic uint64_t scripts; /* made so far: their ids */
 };
 
@@ -135,8 +147,12 @@ enum ibid_code lite_tx_doom(const struct lite_tx *tx, struct arena *arena, struc
 
 /* ---- Checkpoints: checkpoint.c -------------------------------------------------------------- */
 
-/* Move the WAL into the file when it has grown; does nothing while another thread does. */
+void lite_mover_init(struct lite_mover *mover);
+void lite_mover_release(struct lite_mover *mover); /* ends its thread */
+
+/* Have the WAL moved into the file when it has grown. The caller does not wait for it. */
 void lite_checkpoint_when_due(struct lite_store *store);
+
 /* Move all of it now, so that what is in the WAL is in the file and on disk. */
 IBID_CHECK enum ibid_code lite_checkpoint(struct lite_store *store, struct ibid_err *err);
 

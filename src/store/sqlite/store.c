@@ -8,6 +8,7 @@
 static void lite_close(struct store *base)
 {
 	struct lite_store *store = lite_of(base);
+	lite_mover_release(&store->mover);
 	lite_pool_release(&store->pool);
 	lite_conn_close(store->writer);
 	/* Last: closing it moves the rest of the WAL into the file. */
@@ -123,6 +124,7 @@ static enum ibid_code store_new(const struct store_options *options, char *path,
 	gate_init(&store->gate);
 	pthread_mutex_init(&store->running_lock, NULL);
 	pthread_mutex_init(&store->checkpoint_lock, NULL);
+	lite_mover_init(&store->mover);
 	*ret = store;
 	return lite_pool_init(&store->pool,
 	                      options->connections ? options->connections : LITE_READERS_DEFAULT, err);
