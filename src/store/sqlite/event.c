@@ -36,21 +36,49 @@ static int64_t lane_of(const struct event_row *event)
 	return (int64_t)((uint64_t)spread * OUTBOX_LANES >> 32);
 }
 
-static enum ibid_code next_place(struct lite_tx *tx, const struct event_row *event,
-                                 struct place *ret, struct ibid_err *err)
+static void bind_aggregate(struct lite_run *run, const struct event_row *event)
+{
+	lite_bind_text(run, event->tenant);
+	lite_bind_text(run, event->aggregate_type);
+	lite_bind_text(run, event->aggregate_id);
+}
+
+/* The version stays 0 where there is a head already. */
+static enum ibid_code new_place(struct lite_tx *tx, const struct event_row *event,
+                                struct place *ret, struct ibid_err *err)
+{
+	struct lite_run run;
+	int64_t lane = lane_of(event);
+	enum ibid_code code = lite_start(tx->conn, LITE_aggregate_new, &run, err);
+	bind_aggregate(&run, event);
+	lite_bind_int(&run, lane);
+	code = lite_conclude(&run, code, err);
+	if (!code && sqlite3_changes(tx->conn->db))
+		*ret = (struct place){.version = 1, .lane = lane};
+	return code;
+}
+
+static enum ibid_code place_after(struct lite_tx *tx, const struct event_row *event,
+                                  struct place *ret, struct ibid_err *err)
 {
 	struct lite_run run;
 	enum ibid_code code = lite_start(tx->conn, LITE_aggregate_next, &run, err);
-	lite_bind_text(&run, event->tenant);
-	lite_bind_text(&run, event->aggregate_type);
-	lite_bind_text(&run, event->aggregate_id);
-	lite_bind_int(&run, lane_of(event));
+	bind_aggregate(&run, event);
 	if (lite_row(&run, &code, err)) {
 		ret->version = lite_read_int(&run);
 		ret->lane = lite_read_int(&run);
 		code = lite_finish(&run, err);
 	}
 	lite_end(&run);
+	return code;
+}
+
+static enum ibid_code next_place(struct lite_tx *tx, const struct event_row *event,
+                                 struct place *ret, struct ibid_err *err)
+{
+	enum ibid_code code = new_place(tx, event, ret, err);
+	if (!code && !ret->version)
+		code = place_after(tx, event, ret, err);
 	if (code || event->version == 0 || event->version == ret->version)
 		return code;
 	char *text = arena_printf(

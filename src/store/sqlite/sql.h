@@ -17,7 +17,7 @@
 	X(open_command_take) \
 	X(archive_bound) X(archive_drop) X(archive_drop_holds) X(archive_leased) X(archive_line) X(archive_list) \
 	X(archive_put) X(archive_read) X(archive_restore_deliveries) X(archive_restore_event) X(archive_restore_holds) X(archive_undone) X(archive_window) \
-	X(aggregate_next) X(answer_delete) X(answer_put) X(audit_list) X(audit_list_by_command) \
+	X(aggregate_new) X(aggregate_next) X(answer_delete) X(answer_put) X(audit_list) X(audit_list_by_command) \
 	X(audit_put) X(begin) X(command_get) X(command_get_by_id) X(command_list) \
 	X(command_list_all) X(command_list_stale) X(command_list_unknown) X(command_put) X(command_replace) \
 	X(commit) X(contract_get) X(contract_put) X(decimal_column) X(doctor_missing) \

@@ -34,8 +34,10 @@ create table ibid_command (
   scope text not null,
   key text not null,
   id text not null check (length(id) = 36),
+  -- Not `in (...)`: for a list of more than two SQLite builds a table in memory, at each insert.
   state text not null
-    check (state in ('ACCEPTED', 'IN_PROGRESS', 'COMPLETED', 'REJECTED', 'FAILED', 'UNKNOWN')),
+    check (state = 'COMPLETED' or state = 'REJECTED' or state = 'FAILED' or state = 'IN_PROGRESS'
+      or state = 'UNKNOWN' or state = 'ACCEPTED'),
   scheme integer not null,
   contract_version integer not null,
   fingerprint blob not null check (length(fingerprint) = 32),

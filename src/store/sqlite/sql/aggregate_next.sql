@@ -1,7 +1,6 @@
--- aggregate_next: ?1 tenant, ?2 aggregate type, ?3 aggregate id, ?4 lane, if it is new
+-- aggregate_next: ?1 tenant, ?2 aggregate type, ?3 aggregate id
 -- Moves the head by one and returns it. Whoever asked for another version rolls back: versions are
 -- contiguous (I5).
-insert into ibid_aggregate (tenant, type, id, version, lane)
-values (?1, ?2, ?3, 1, ?4)
-on conflict do update set version = version + 1
+update ibid_aggregate set version = version + 1
+where tenant = ?1 and type = ?2 and id = ?3
 returning version, lane
