@@ -451,6 +451,19 @@ static enum ibid_code stop(struct server *server, struct ibid_err *err)
 	return err_set(err, IBID_BUSY, "requests were still running when the time to finish was over");
 }
 
+/* One that serves nobody, whole or half-built. */
+static void server_free(struct server *server)
+{
+	upstream_free(server->upstream);
+	asked_free(server->asked);
+	house_close(server->house);
+	access_free(server->access);
+	metrics_free(server->metrics);
+	outbox_metrics_free(server->outbox);
+	pthread_mutex_destroy(&server->lock);
+	free(server);
+}
+
 enum ibid_code server_run(const struct settings *settings, struct log log, server_ready *ready,
                           void *user, struct ibid_err *err)
 {
@@ -491,14 +504,8 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 		code = start_daemon(server, &arena, address, err);
 	if (code) {
 		fleet_stop(server->fleet);
-		house_close(server->house);
-		upstream_free(server->upstream);
-		asked_free(server->asked);
-		access_free(server->access);
-		metrics_free(server->metrics);
-		outbox_metrics_free(server->outbox);
+		server_free(server);
 		arena_release(&arena);
-		free(server);
 		return code;
 	}
 	bool watched = !pthread_create(&watcher, NULL, watch, server);
@@ -522,14 +529,7 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 	MHD_stop_daemon(server->daemon);
 	connection_see_off(server, true);
 	close_retired(server);
-	upstream_free(server->upstream);
-	asked_free(server->asked);
-	house_close(server->house);
-	access_free(server->access);
-	metrics_free(server->metrics);
-	outbox_metrics_free(server->outbox);
-	pthread_mutex_destroy(&server->lock);
+	server_free(server);
 	arena_release(&arena);
-	free(server);
 	return IBID_OK;
 }
