@@ -30,6 +30,7 @@ enum {
 struct visitor {
 	int fd;
 	int64_t until_us; /* the request must be read by then; 0: nothing is awaited from the client */
+	bool takes;       /* its answer must be taken by then, instead */
 	bool sends;       /* though it was refused and nobody reads it */
 	bool passes;      /* what it sends is on its way to the service */
 	bool gone;        /* it had closed its side when we looked before */
@@ -139,16 +140,22 @@ void connection_see_off(struct server *server, bool all)
 	pthread_mutex_unlock(&server->lock);
 }
 
-static void expect_by(struct request *request, int64_t until_us)
+static void expect(struct request *request, bool takes, int64_t until_us)
 {
 	struct server *server = request->server;
 	if (!request->visitor)
 		return;
 	pthread_mutex_lock(&server->lock);
 	request->visitor->until_us = until_us;
+	request->visitor->takes = takes;
 	request->visitor->passes = request->passes;
 	request->visitor->gone = false;
 	pthread_mutex_unlock(&server->lock);
+}
+
+static void expect_by(struct request *request, int64_t until_us)
+{
+	expect(request, false, until_us);
 }
 
 /* Has the client closed its side, and nothing is left to be read? libmicrohttpd may not hear of it
@@ -170,8 +177,9 @@ void connection_end_slow(struct server *server, bool look)
 	for (struct visitor *visitor = server->visitors; visitor; visitor = visitor->next) {
 		if (!visitor->until_us)
 			continue;
-		if (visitor->until_us > now_us && (!stops || visitor->passes) &&
-		    !(look && is_gone(visitor)))
+		/* Who takes its answer may have closed its side, and is waited for by who stops. */
+		bool stays = visitor->takes || ((!stops || visitor->passes) && !(look && is_gone(visitor)));
+		if (visitor->until_us > now_us && stays)
 			continue;
 		visitor->until_us = 0;
 		shutdown(visitor->fd, SHUT_RDWR);
@@ -596,7 +604,11 @@ static void read_body(struct request *request, const char *bytes, size_t size)
 static enum MHD_Result send_answer(struct request *request)
 {
 	const struct answer *answer = &request->answer;
+	const struct settings *settings = request->server->settings;
 	bool passed = request->pass && !answer->body;
+	expect(request, true,
+	       env_steady_us(request->server->env) +
+	           (passed ? settings->upstream_deadline_us : settings->request_us));
 	struct MHD_Response *response = passed ? pass_response(request)
 	                                       : MHD_create_response_from_buffer(
 	                                             answer->body ? answer->size : 0,

@@ -52,7 +52,7 @@ static const struct setting table[] = {
     {"http.limits.connections", NUMBER, AT(connections_max), "1000", 1, 100000,
      "connections of clients at once"},
     {"http.limits.request", DURATION, AT(request_us), "30s", 1000000, 3600000000,
-     "how long a client may take to send a request"},
+     "how long a client may take to send a request, and to read its answer"},
     {"http.limits.idle", DURATION, AT(idle_us), "60s", 1000000, 3600000000,
      "how long a connection may be idle"},
     {"http.limits.queue", NUMBER, AT(queue), "4096", 2, 1000000,

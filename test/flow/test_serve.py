@@ -505,6 +505,29 @@ class Serve:
         self.assertEqual(self.counts(), (1, 1, 1))
         self.assertIsNone(server.process.poll())
 
+    def test_who_reads_its_answers_slowly_is_cut_off(self):
+        """Each answer would fit into what the kernel keeps, all of them do not: the server waits for the client."""
+        hasty, patient = Server(self, "http.limits.request=1s"), Server(self, "http.limits.request=60s")
+        ask = b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
+        asks, answers = 200, {}
+        for server in (hasty, patient):
+            pieces, more = [], True
+            with socket.socket() as wire, contextlib.suppress(ConnectionResetError):
+                wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                wire.settimeout(LIMIT_S)
+                wire.connect(("127.0.0.1", server.port))
+                wire.sendall((asks - 1) * ask + ask.replace(b"Host", b"Connection: close\r\nHost"))
+                end = time.monotonic() + 4
+                while more:
+                    slowly = time.monotonic() < end  # and steadily, so that it is never idle
+                    more = wire.recv(64 if slowly else 1 << 20)
+                    pieces.append(more)
+                    time.sleep(0.05 if slowly else 0)
+            answers[server] = b"".join(pieces).count(b"HTTP/1.1 200")
+            self.assertEqual(server.get("/healthz").status, 200)
+        self.assertEqual(answers[patient], asks)
+        self.assertLess(answers[hasty], asks)
+
     def test_a_head_may_come_in_pieces(self):
         server = Server(self)
         data = (b"POST /v1/commands/note HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\nContent-Type: application/json\r\nIbid-Actor:\r\n" +
