@@ -58,8 +58,9 @@ static int move(struct lite_store *store)
 }
 
 /* A checkpoint syncs the file only where it moves all that there is. What was moved before is
- * synced here, so that those who wait at the gate do not wait for that, too. */
-static void sync_moved(struct lite_store *store)
+ * synced here: its error is told apart from those of others (K3), and those who wait at the gate do
+ * not wait for that, too. False: the WAL is kept. */
+static bool sync_moved(struct lite_store *store)
 {
 	sqlite3_file *file = NULL;
 	pthread_mutex_lock(&store->checkpoint_lock);
@@ -68,13 +69,13 @@ static void sync_moved(struct lite_store *store)
 	    file->pMethods->xSync(file, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY))
 		keep_wal(store);
 	pthread_mutex_unlock(&store->checkpoint_lock);
+	return !atomic_load(&store->unsynced);
 }
 
 /* Beside writers that never pause, the WAL would grow forever. */
 static int move_the_rest(struct lite_store *store, int pages)
 {
-	sync_moved(store);
-	if (atomic_load(&store->unsynced) || !gate_enter(&store->gate, lite_wait_us(store))) /* K1 */
+	if (!sync_moved(store) || !gate_enter(&store->gate, lite_wait_us(store))) /* K1 */
 		return pages;
 	pages = move(store);
 	gate_leave(&store->gate);
@@ -151,6 +152,9 @@ void lite_mover_release(struct lite_mover *mover)
 enum ibid_code lite_checkpoint(struct lite_store *store, struct ibid_err *err)
 {
 	enum ibid_code code = IBID_OK;
+	if (!sync_moved(store))
+		return err_set(err, IBID_IO, "%s can't be synced: look at the disk, and start ibid anew",
+		               store->path);
 	pthread_mutex_lock(&store->checkpoint_lock);
 	int rc = sqlite3_wal_checkpoint_v2(store->checkpointer->db, NULL, SQLITE_CHECKPOINT_FULL, NULL,
 	                                   NULL);
@@ -162,6 +166,8 @@ enum ibid_code lite_checkpoint(struct lite_store *store, struct ibid_err *err)
 
 void lite_checkpoint_truncate(struct lite_store *store)
 {
+	if (!sync_moved(store))
+		return;
 	pthread_mutex_lock(&store->checkpoint_lock);
 	(void)sqlite3_wal_checkpoint_v2(store->checkpointer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
 	                                NULL);
