@@ -519,7 +519,11 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 	atomic_store(&server->ended, true);
 	if (watched)
 		pthread_join(watcher, NULL);
-	fleet_stop(server->fleet);
+	pthread_mutex_lock(&server->lock);
+	struct fleet *fleet = server->fleet;
+	server->fleet = NULL; /* a thread of the crew may still want to wake it */
+	pthread_mutex_unlock(&server->lock);
+	fleet_stop(fleet);
 	if (code)
 		return code; /* with everything as it is, and in use: the caller ends the process */
 	if (probed)

@@ -23,28 +23,36 @@ enum {
  * would sync the file each time. */
 static bool due(struct lite_store *store)
 {
-	int pages = atomic_load(&store->wal_pages), moved_at = atomic_load(&store->moved_at);
-	if (pages < moved_at) { /* the WAL began anew */
+	/* In this order: what was moved is never more than what there is, unless the WAL began anew. */
+	int moved_at = atomic_load(&store->moved_at), pages = atomic_load(&store->wal_pages);
+	if (pages < moved_at) {
 		atomic_compare_exchange_strong(&store->moved_at, &moved_at, 0);
 		moved_at = 0;
 	}
 	return pages - moved_at >= CHECKPOINT_PAGES && !atomic_load(&store->unsynced); /* K2, K3 */
 }
 
+/* ---- Under the checkpointer's lock ---------------------------------------------------------- */
+
 static void keep_wal(struct lite_store *store)
 {
 	atomic_store(&store->unsynced, true);
 	sqlite3_db_config(store->checkpointer->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	LOG(&store->log, IBID_LOG_ERROR, "store.sync_failed", {"file", log_text(store->path)},
-	    {"effect", log_text("nothing is lost, but the WAL grows until ibid is started anew; look "
-	                        "at the disk first")});
+	    {"effect", log_text("nothing is lost, but the WAL grows: look at the disk, then stop every "
+	                        "process that uses the file and start them anew")});
 }
 
-/* How many pages the WAL had; below 0: that is not known. */
-static int move(struct lite_store *store)
+/* A commit is counted a moment after a checkpoint may see it. */
+static void note_moved(struct lite_store *store, int pages)
+{
+	int known = atomic_load(&store->wal_pages);
+	atomic_store(&store->moved_at, pages >= 0 && pages < known ? pages : known);
+}
+
+static void move(struct lite_store *store)
 {
 	int pages = -1, moved = 0;
-	pthread_mutex_lock(&store->checkpoint_lock);
 	int rc = sqlite3_wal_checkpoint_v2(store->checkpointer->db, NULL, SQLITE_CHECKPOINT_PASSIVE,
 	                                   &pages, &moved);
 	if (rc == SQLITE_IOERR_FSYNC)
@@ -53,8 +61,7 @@ static int move(struct lite_store *store)
 	else if (rc && rc != SQLITE_BUSY)
 		LOG(&store->log, IBID_LOG_WARN, "store.checkpoint_failed",
 		    {"reason", log_text(sqlite3_errmsg(store->checkpointer->db))});
-	pthread_mutex_unlock(&store->checkpoint_lock);
-	return pages;
+	note_moved(store, pages);
 }
 
 /* A checkpoint syncs the file only where it moves all that there is. What was moved before is
@@ -63,33 +70,46 @@ static int move(struct lite_store *store)
 static bool sync_moved(struct lite_store *store)
 {
 	sqlite3_file *file = NULL;
-	pthread_mutex_lock(&store->checkpoint_lock);
+	if (atomic_load(&store->unsynced))
+		return false;
 	sqlite3_file_control(store->checkpointer->db, NULL, SQLITE_FCNTL_FILE_POINTER, &file);
 	if (file && file->pMethods &&
 	    file->pMethods->xSync(file, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY))
 		keep_wal(store);
-	pthread_mutex_unlock(&store->checkpoint_lock);
 	return !atomic_load(&store->unsynced);
 }
 
-/* Beside writers that never pause, the WAL would grow forever. */
-static int move_the_rest(struct lite_store *store, int pages)
+/* ---- When it is due ------------------------------------------------------------------------- */
+
+/* Is there more than was moved? */
+static bool has_rest(struct lite_store *store)
 {
-	if (!sync_moved(store) || !gate_enter(&store->gate, lite_wait_us(store))) /* K1 */
-		return pages;
-	pages = move(store);
+	return atomic_load(&store->wal_pages) > atomic_load(&store->moved_at);
+}
+
+/* Beside writers that never pause, the WAL would grow forever. */
+static void move_the_rest(struct lite_store *store)
+{
+	if (!gate_enter(&store->gate, lite_wait_us(store))) /* K1 */
+		return;
+	pthread_mutex_lock(&store->checkpoint_lock);
+	if (has_rest(store) && !atomic_load(&store->unsynced))
+		move(store);
+	pthread_mutex_unlock(&store->checkpoint_lock);
 	gate_leave(&store->gate);
-	return pages;
 }
 
 static void move_due(struct lite_store *store)
 {
-	if (!due(store))
-		return; /* whoever asked for it had looked before the last move (K2) */
-	int pages = move(store);
-	if (pages >= ANEW_PAGES)
-		pages = move_the_rest(store, pages);
-	atomic_store(&store->moved_at, pages >= 0 ? pages : atomic_load(&store->wal_pages));
+	bool rest = false;
+	pthread_mutex_lock(&store->checkpoint_lock);
+	if (due(store)) { /* still: whoever asked had looked before the last move (K2) */
+		move(store);
+		rest = atomic_load(&store->wal_pages) >= ANEW_PAGES && sync_moved(store);
+	}
+	pthread_mutex_unlock(&store->checkpoint_lock);
+	if (rest)
+		move_the_rest(store);
 }
 
 static void *run_mover(void *user)
@@ -152,24 +172,28 @@ void lite_mover_release(struct lite_mover *mover)
 enum ibid_code lite_checkpoint(struct lite_store *store, struct ibid_err *err)
 {
 	enum ibid_code code = IBID_OK;
-	if (!sync_moved(store))
-		return err_set(err, IBID_IO, "%s can't be synced: look at the disk, and start ibid anew",
-		               store->path);
+	int pages = -1;
 	pthread_mutex_lock(&store->checkpoint_lock);
-	int rc = sqlite3_wal_checkpoint_v2(store->checkpointer->db, NULL, SQLITE_CHECKPOINT_FULL, NULL,
-	                                   NULL);
-	if (rc)
-		code = lite_fail(store->checkpointer, rc, err);
+	if (!sync_moved(store)) {
+		code = err_set(err, IBID_IO, "%s can't be synced: look at the disk, and start ibid anew",
+		               store->path);
+	} else {
+		int rc = sqlite3_wal_checkpoint_v2(store->checkpointer->db, NULL, SQLITE_CHECKPOINT_FULL,
+		                                   &pages, NULL);
+		if (rc)
+			code = lite_fail(store->checkpointer, rc, err);
+		else
+			note_moved(store, pages);
+	}
 	pthread_mutex_unlock(&store->checkpoint_lock);
 	return code;
 }
 
 void lite_checkpoint_truncate(struct lite_store *store)
 {
-	if (!sync_moved(store))
-		return;
 	pthread_mutex_lock(&store->checkpoint_lock);
-	(void)sqlite3_wal_checkpoint_v2(store->checkpointer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
-	                                NULL);
+	if (sync_moved(store) && !sqlite3_wal_checkpoint_v2(store->checkpointer->db, NULL,
+	                                                    SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL))
+		note_moved(store, -1);
 	pthread_mutex_unlock(&store->checkpoint_lock);
 }
