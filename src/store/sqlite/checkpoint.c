@@ -52,9 +52,9 @@ static void note_moved(struct lite_store *store, int pages)
 
 static void move(struct lite_store *store)
 {
-	int pages = -1, moved = 0;
+	int pages = -1;
 	int rc = sqlite3_wal_checkpoint_v2(store->checkpointer->db, NULL, SQLITE_CHECKPOINT_PASSIVE,
-	                                   &pages, &moved);
+	                                   &pages, NULL);
 	if (rc == SQLITE_IOERR_FSYNC)
 		keep_wal(store);
 	/* The commits are safe in the WAL; what failed is tried again after the next ones. */
