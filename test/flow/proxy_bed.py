@@ -295,8 +295,8 @@ class Proxied:
         said.update(more)
         self.file(name + ".yaml", ORDER % said)
 
-    def proxy(self, *settings):
-        return Server(self, "upstream.url=" + self.service.url, *settings)
+    def proxy(self, *settings, env=None):
+        return Server(self, "upstream.url=" + self.service.url, *settings, env=env)
 
     def order(self, server, key, document, path="/orders", **headers):
         return server.send(key, document, path=path, **headers)

@@ -14,7 +14,7 @@ import time
 import unittest
 
 from proxy_bed import INQUIRY, NOT_NOW, Proxied, RawService, Service, Wire
-from serve_bed import BIN, LIMIT_S, Postgres, Server, Sqlite
+from serve_bed import BIN, LIMIT_S, MEASURED, Postgres, Server, Sqlite
 
 
 class Proxy(Proxied):
@@ -498,7 +498,7 @@ class Proxy(Proxied):
                              (201, b"ok", '"x"', None), answer)
 
     def test_large_bodies_are_passed_on_in_pieces(self):
-        server = self.proxy("upstream.other=all")
+        server = self.proxy("upstream.other=all", env=MEASURED)
         size = 48 << 20
         before = server.memory_kib()
         got = server.ask("GET", "/large?n=%d" % size)
@@ -598,7 +598,7 @@ class Proxy(Proxied):
         self.assertLess(time.monotonic() - began, 20)
 
     def test_a_client_that_reads_nothing_holds_no_memory(self):
-        server = self.proxy()
+        server = self.proxy(env=MEASURED)
         before = server.memory_kib()
         with contextlib.ExitStack() as stack:
             for _ in range(20):
