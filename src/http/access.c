@@ -9,9 +9,11 @@
 #include "contract/payload.h"
 #include "ledger/actor.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { SECOND_US = 1000000 };
 
@@ -143,14 +145,18 @@ static struct toll use_pass(struct access *access, struct pass *pass, struct req
 
 /* ---- Answers -------------------------------------------------------------------------------- */
 
-/* The same for all that is wrong with a token: nobody learns from it which ones there are. */
-static void refuse(struct request *request)
+static void refuse_for(struct request *request, const char *why)
 {
-	answer_problem(&request->answer, &request->arena, PROBLEM_UNAUTHORIZED,
-	               "send a valid token: Authorization: Bearer ibid_...");
+	answer_problem(&request->answer, &request->arena, PROBLEM_UNAUTHORIZED, "%s", why);
 	answer_header(&request->answer, "WWW-Authenticate", "Bearer");
 	/* Where a body is awaited that is so anyway. */
 	answer_header(&request->answer, "Connection", "close");
+}
+
+/* The same for all that is wrong with a token: nobody learns from it which ones there are. */
+static void refuse(struct request *request)
+{
+	refuse_for(request, "send a valid token: Authorization: Bearer ibid_...");
 }
 
 /* Whatever the request comes to. All that was used is there again after a second. */
@@ -194,12 +200,39 @@ static void admit(struct request *request, const struct toll *toll)
 
 /* ---- A request ------------------------------------------------------------------------------ */
 
+/* Anybody's name can stand for this machine, and a browser that shows a page of that name then
+ * sends here what the page asks for. No page has an address for a name, or one without a dot, or
+ * one under localhost, unless it is of this machine. */
+static bool is_called_locally(struct request *request)
+{
+	static const char reserved[] = ".localhost";
+	char name[NAME_BYTES_MAX + 1];
+	struct in_addr address;
+	bool several;
+	const char *host = request_header(request, "Host", &several);
+	size_t size = host ? strcspn(host, ":") : 0, tail = sizeof reserved - 1;
+	if (!host || *host == '[' || !memchr(host, '.', size))
+		return true;
+	if (size > tail && strncasecmp(host + size - tail, reserved, tail) == 0)
+		return true;
+	if (size >= sizeof name)
+		return false;
+	memcpy(name, host, size);
+	name[size] = '\0';
+	return inet_pton(AF_INET, name, &address) == 1;
+}
+
 static void admit_open(struct request *request)
 {
 	const struct settings *settings = request->server->settings;
 	struct principal *principal = &request->principal;
 	if (!request->server->on_loopback || !settings->open_tenant || request->route->proven) {
 		refuse(request);
+		return;
+	}
+	if (!is_called_locally(request)) {
+		refuse_for(request, "without a token the server answers who calls it by its address or as "
+		                    "localhost, and Host is another name: send a token, or call it so");
 		return;
 	}
 	principal->tenant = settings->open_tenant;

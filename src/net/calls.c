@@ -38,19 +38,63 @@ static bool is_plain(const char *line, size_t size)
 	return true;
 }
 
+/* The value of a header in a line that may end with a line feed. */
+static bool read_header(const char *line, size_t size, const char *name, const char **ret,
+                        size_t *ret_size)
+{
+	size_t named = strlen(name);
+	if (size <= named || line[named] != ':' || strncasecmp(line, name, named) != 0)
+		return false;
+	const char *value = line + named + 1, *end = line + size;
+	while (value < end && strchr(" \t", *value))
+		value++;
+	while (end > value && strchr(" \t\r\n", end[-1]))
+		end--;
+	*ret = value;
+	*ret_size = (size_t)(end - value);
+	return true;
+}
+
+/* Two lengths are two answers to two readers. */
+static bool length_is_plain(const struct call *call, const char *line, size_t size)
+{
+	static const char name[] = "Content-Length";
+	const char *value, *known;
+	size_t digits, known_size;
+	if (!read_header(line, size, name, &value, &digits))
+		return true;
+	for (size_t i = 0; i < digits; i++)
+		if (value[i] < '0' || value[i] > '9')
+			return false;
+	return digits && (!call_header(call, name, &known, &known_size) ||
+	                  (known_size == digits && memcmp(known, value, digits) == 0));
+}
+
+/* A status line begins a head, and only that: amid one it would hide what stands before it. */
+static bool line_is_plain(const struct call *call, bool is_status, const char *line, size_t size)
+{
+	return is_status ? !call->in_head : length_is_plain(call, line, size);
+}
+
 static size_t on_head(char *bytes, size_t one, size_t size, void *user)
 {
 	struct call *call = user;
 	(void)one;
 	if (call->headed)
 		return size; /* others read the head by now */
-	if (size > 5 && memcmp(bytes, "HTTP/", 5) == 0)
+	bool is_status = size > 5 && memcmp(bytes, "HTTP/", 5) == 0;
+	if (!line_is_plain(call, is_status, bytes, size)) {
+		call->ambiguous = true;
+		return 0;
+	}
+	if (is_status)
 		str_clear(&call->answer_head); /* what came before was preliminary */
 	else if (is_plain(bytes, size))
 		str_add(&call->answer_head, bytes, size);
 	call->too_large |= call->answer_head.failed;
 	long status = 0;
 	bool last = size <= 2 && (*bytes == '\r' || *bytes == '\n');
+	call->in_head = !last;
 	curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
 	call->status = (int)status;
 	call->headed = last && status >= 200;
@@ -213,7 +257,9 @@ static void conclude(const struct calls *calls, struct call *call, CURLcode code
 		call->end = CALL_ANSWERED;
 	} else {
 		call->end = was_sent(call->easy) ? CALL_SILENT : CALL_NOT_SENT;
-		snprintf(call->why, sizeof call->why, "%s", curl_easy_strerror(code));
+		snprintf(call->why, sizeof call->why, "%s",
+		         call->ambiguous ? "the head of the answer can be read in two ways"
+		                         : curl_easy_strerror(code));
 		call->distrusted = call->end == CALL_NOT_SENT && is_distrust(code, call->detail);
 	}
 	call->off_limits = call->off_limits && call->end == CALL_NOT_SENT;
@@ -231,20 +277,10 @@ void call_release(struct call *call)
 
 bool call_header(const struct call *call, const char *name, const char **ret, size_t *ret_size)
 {
-	size_t size = strlen(name);
 	bool found = false;
 	for (const char *at = str_text(&call->answer_head); *at;) {
 		size_t line = strcspn(at, "\r\n");
-		if (line > size && at[size] == ':' && strncasecmp(at, name, size) == 0) {
-			const char *value = at + size + 1, *end = at + line;
-			while (value < end && (*value == ' ' || *value == '\t'))
-				value++;
-			while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
-				end--;
-			*ret = value;
-			*ret_size = (size_t)(end - value);
-			found = true;
-		}
+		found |= read_header(at, line, name, ret, ret_size);
 		at += line;
 		at += strspn(at, "\r\n");
 	}

@@ -149,9 +149,10 @@ class Server:
             self.kill()
         self.process.stdout.close()
 
-    def memory_kib(self):
+    def memory_kib(self, name="VmRSS"):
+        """Now; VmHWM: the most that it was."""
         with open("/proc/%d/status" % self.process.pid, encoding="ascii") as handle:
-            return int(next(line for line in handle if line.startswith("VmRSS")).split()[1])
+            return int(next(line for line in handle if line.startswith(name)).split()[1])
 
     def ask(self, method, path, body=None, headers=None, timeout=LIMIT_S):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)

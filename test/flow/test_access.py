@@ -416,6 +416,24 @@ class Access:
 
     # ---- Where ----------------------------------------------------------------------------------
 
+    def test_without_a_token_only_who_calls_the_server_by_a_name_of_this_machine_is_answered(self):
+        """A page of a name that stands for 127.0.0.1 since a moment ago: its browser would send here what it asks for."""
+        server = Server(self)
+        send = "GET /v1/commands HTTP/1.%d\r\n%sConnection: close\r\n\r\n"
+        for host in ("127.0.0.1", "127.0.0.1:%d" % server.port, "localhost:80", "LocalHost", "ibid", "shop.localhost", "[::1]:80"):
+            self.assertRegex(server.raw((send % (1, "Host: %s\r\n" % host)).encode()), b"^HTTP/1.1 200 ", host)
+        self.assertRegex(server.raw((send % (0, "")).encode()), b"^HTTP/1.[01] 200 ")
+        for host in ("evil.example", "evil.example:%d" % server.port, "localhost.evil.example", "127.0.0.1.evil.example",
+                     "evillocalhost.x", ".localhost.", "1.2.3", "a." * 300 + "x"):
+            got = server.raw((send % (1, "Host: %s\r\n" % host)).encode())
+            self.assertRegex(got, b"^HTTP/1.1 401 ", host)
+            self.assertIn(b"Host is another name", got)
+            self.assertRegex(server.raw(("GET /healthz HTTP/1.1\r\nHost: %s\r\n\r\n" % host).encode()), b"^HTTP/1.1 200 ", host)
+        # Who has a token may call it as they like.
+        token = self.token()
+        got = server.raw((send % (1, "Host: evil.example\r\nAuthorization: Bearer %s\r\n" % token)).encode())
+        self.assertRegex(got, b"^HTTP/1.1 200 ")
+
     def test_on_every_address_only_health_is_answered_without_a_token(self):
         with self.assertRaises(AssertionError) as caught:
             Server(self, "http.listen=0.0.0.0:0")
