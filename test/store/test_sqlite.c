@@ -624,29 +624,92 @@ static void wal_begins_anew_under_writers_that_never_pause(void **state)
 	store_close(writing.store);
 }
 
-/* The disk tells of an error once: what follows may succeed, and means nothing (K3). */
-static void wal_is_kept_when_the_file_can_not_be_synced(void **state)
+static int64_t wal_of(unsigned commits)
+{
+	return (int64_t)commits * COMMIT_PAGES * FRAME;
+}
+
+static bool truncates(sqlite3 *db)
+{
+	sqlite3_exec(db, "select count(*) from sqlite_schema", NULL, NULL, NULL); /* it is a WAL's */
+	return !sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+}
+
+/* In a child, where cmocka would go on with the next test. */
+#define MUST(what)                                                                                 \
+	do {                                                                                           \
+		if (!(what)) {                                                                             \
+			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what);                     \
+			_exit(1);                                                                              \
+		}                                                                                          \
+	} while (0)
+
+/* The disk tells of an error once: what follows may succeed, and means nothing (K3). The number of
+ * commits in the end. */
+static unsigned lose_a_sync(void)
 {
 	unsigned n = 0;
 	struct ibid_err err;
-	(void)state;
-	struct store *store = ready();
+	struct store *store = again();
 	disk.fail_file_sync = true;
 	while (!lite_of(store)->unsynced && n < 200) {
 		write_pages(store, ++n);
 		await_moves(store);
 	}
 	disk.fail_file_sync = false;
-	assert_true(lite_of(store)->unsynced);
-	assert_int_equal(lite_checkpoint(lite_of(store), &err), IBID_IO);
+	MUST(lite_of(store)->unsynced);
+	MUST(lite_checkpoint(lite_of(store), &err) == IBID_IO);
 	lite_checkpoint_truncate(lite_of(store));
 	for (unsigned last = n + 60; n < last;)
 		write_pages(store, ++n);
 	await_moves(store);
 	store_close(store);
-	assert_true(file_size("-wal") > (int64_t)n * COMMIT_PAGES * FRAME);
-	/* All of it is moved at the next start. */
+	MUST(file_size("-wal") > wal_of(n));
+	/* The next store on it, as after a reload, knows of it; one that does not can do no harm. */
+	sqlite3 *db = open_raw();
 	store = again();
+	MUST(lite_of(store)->unsynced);
+	MUST(lite_checkpoint(lite_of(store), &err) == IBID_IO);
+	lite_of(store)->unsynced = false;
+	for (unsigned last = n + 100; n < last;)
+		write_pages(store, ++n);
+	await_moves(store);
+	store_close(store);
+	MUST(!truncates(db));
+	sqlite3_close(db);
+	MUST(file_size("-wal") > wal_of(n));
+	return n;
+}
+
+static void wal_is_kept_when_the_file_can_not_be_synced(void **state)
+{
+	int says[2], ends[2];
+	unsigned n = 0;
+	(void)state;
+	store_close(ready());
+	assert_int_equal(pipe(says), 0);
+	assert_int_equal(pipe(ends), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		close(ends[1]);
+		n = lose_a_sync();
+		(void)!write(says[1], &n, sizeof n);
+		(void)!read(ends[0], &n, sizeof n); /* until the other end is closed */
+		_exit(0);
+	}
+	close(says[1]);
+	close(ends[0]);
+	assert_int_equal(read(says[0], &n, sizeof n), sizeof n);
+	/* While that process is there, no other one begins the WAL anew, not even by closing. */
+	sqlite3 *db = open_raw();
+	assert_false(truncates(db));
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+	assert_true(file_size("-wal") > wal_of(n));
+	close(ends[1]);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	close(says[0]);
+	/* All of it is moved when the file is opened next. */
+	struct store *store = again();
 	assert_int_equal(number("select count(*) from ibid_answer"), n);
 	store_close(store);
 	assert_int_equal(file_size("-wal"), -1);

@@ -10,9 +10,14 @@
  * SQLite 3.51.3 one that began when all was moved, while a commit began the WAL anew, could lose
  * that commit.
  * (K3) What was moved is not known to be in the file before a sync of the file succeeds, and an
- * error of the disk is told once. After it the WAL is kept: all of it is moved again at the next
- * start. */
+ * error of the disk is told once. After it the WAL is kept: all of it is moved again when the file
+ * is opened after every process has let go of it. The checkpointer reads on until the process ends,
+ * so that nobody else begins the WAL anew: not the next store on that file, and no other process.
+ */
 #include "store/sqlite/lite.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
 
 enum {
 	CHECKPOINT_PAGES = 4000, /* so many more are moved at a time */
@@ -32,12 +37,75 @@ static bool due(struct lite_store *store)
 	return pages - moved_at >= CHECKPOINT_PAGES && !atomic_load(&store->unsynced); /* K2, K3 */
 }
 
+/* ---- WALs that are kept --------------------------------------------------------------------- */
+
+struct kept {
+	dev_t device;
+	ino_t inode;
+	struct lite_conn *reader; /* it is never closed */
+	struct kept *next;
+};
+
+static struct {
+	pthread_mutex_t lock; /* guards the list */
+	struct kept *list;
+} all_kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* A statement that is not reset holds on to what it reads. */
+static bool hold(struct lite_conn *conn)
+{
+	sqlite3_stmt *statement;
+	struct ibid_err err;
+	return !lite_conn_statement(conn, LITE_schema_version, &statement, &err) &&
+	       sqlite3_step(statement) == SQLITE_ROW;
+}
+
+static bool is_kept(const struct stat *file)
+{
+	bool found = false;
+	pthread_mutex_lock(&all_kept.lock);
+	for (const struct kept *at = all_kept.list; at && !found; at = at->next)
+		found = at->device == file->st_dev && at->inode == file->st_ino;
+	pthread_mutex_unlock(&all_kept.lock);
+	return found;
+}
+
+static bool remember(struct lite_store *store)
+{
+	struct kept *kept = calloc(1, sizeof *kept);
+	struct stat file;
+	if (!kept || stat(store->path, &file)) {
+		free(kept);
+		return false;
+	}
+	*kept = (struct kept){file.st_dev, file.st_ino, store->checkpointer, NULL};
+	pthread_mutex_lock(&all_kept.lock);
+	kept->next = all_kept.list;
+	all_kept.list = kept;
+	pthread_mutex_unlock(&all_kept.lock);
+	return true;
+}
+
+void lite_checkpointer_look(struct lite_store *store)
+{
+	struct stat file;
+	if (!stat(store->path, &file) && is_kept(&file))
+		atomic_store(&store->unsynced, true);
+}
+
+void lite_checkpointer_release(struct lite_store *store)
+{
+	if (!store->holds)
+		lite_conn_close(store->checkpointer);
+}
+
 /* ---- Under the checkpointer's lock ---------------------------------------------------------- */
 
 static void keep_wal(struct lite_store *store)
 {
 	atomic_store(&store->unsynced, true);
 	sqlite3_db_config(store->checkpointer->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	store->holds = hold(store->checkpointer) && remember(store);
 	LOG(&store->log, IBID_LOG_ERROR, "store.sync_failed", {"file", log_text(store->path)},
 	    {"effect", log_text("nothing is lost, but the WAL grows: look at the disk, then stop every "
 	                        "process that uses the file and start them anew")});

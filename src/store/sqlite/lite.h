@@ -52,8 +52,9 @@ struct lite_store {
 	pthread_mutex_t running_lock;
 	const struct identity *running; /* the command in the gate; NULL: none, or not a command */
 
-	pthread_mutex_t checkpoint_lock; /* guards the next one */
+	pthread_mutex_t checkpoint_lock; /* guards the next two */
 	struct lite_conn *checkpointer;
+	bool holds; /* the checkpointer keeps the WAL until the process ends */
 	struct lite_mover mover;
 
 	_Atomic int wal_pages;    /* after the last commit of this process */
@@ -146,6 +147,12 @@ enum ibid_code lite_tx_doom(const struct lite_tx *tx, struct arena *arena, struc
                             struct ibid_err *err);
 
 /* ---- Checkpoints: checkpoint.c -------------------------------------------------------------- */
+
+/* After opening it: an earlier store of this process may keep the WAL of this file. */
+void lite_checkpointer_look(struct lite_store *store);
+
+/* Closes it, which moves the rest of the WAL into the file, unless it keeps the WAL. */
+void lite_checkpointer_release(struct lite_store *store);
 
 void lite_mover_init(struct lite_mover *mover);
 void lite_mover_release(struct lite_mover *mover); /* ends its thread */

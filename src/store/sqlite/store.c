@@ -11,8 +11,7 @@ static void lite_close(struct store *base)
 	lite_mover_release(&store->mover);
 	lite_pool_release(&store->pool);
 	lite_conn_close(store->writer);
-	/* Last: closing it moves the rest of the WAL into the file. */
-	lite_conn_close(store->checkpointer);
+	lite_checkpointer_release(store); /* last: see there */
 	gate_release(&store->gate);
 	pthread_mutex_destroy(&store->running_lock);
 	pthread_mutex_destroy(&store->checkpoint_lock);
@@ -146,6 +145,8 @@ static enum ibid_code open_file(struct lite_store *store, bool create, struct ib
 		code = lite_schema_version(store->checkpointer, &version, err);
 	if (!code && version > 0)
 		code = lite_use_wal(store, err);
+	if (!code)
+		lite_checkpointer_look(store);
 	return code;
 }
 
