@@ -251,38 +251,28 @@ static size_t on_body(struct call *call, const char *bytes, size_t size)
 	return flight->read <= BODY_BYTES_READ ? size : 0;
 }
 
-static bool add_line(struct call *call, const struct str *line)
-{
-	struct curl_slist *longer = line->failed ? NULL
-	                                         : curl_slist_append(call->headers, str_text(line));
-	if (longer)
-		call->headers = longer;
-	return longer != NULL;
-}
-
 static bool add_header(struct call *call, const char *name, const char *value)
 {
-	struct str line = STR_INIT(LINE_BYTES_MAX);
-	str_addf(&line, "%s: %s", name, value);
-	bool good = add_line(call, &line);
-	str_release(&line);
-	return good;
+	struct ibid_err err;
+	return !call_add_header(call, name, value, &err);
 }
 
 /* CloudEvents' HTTP binding 3.1.3.2: what is not visible ASCII, and `"` and `%`, as %XX. */
 static bool add_attribute(struct call *call, const char *name, const char *value)
 {
-	struct str line = STR_INIT(LINE_BYTES_MAX);
-	str_addf(&line, "ce-%s: ", name);
+	struct str header = STR_INIT(LINE_BYTES_MAX), escaped = STR_INIT(LINE_BYTES_MAX);
+	str_addf(&header, "ce-%s", name);
 	for (; *value; value++) {
 		unsigned char c = (unsigned char)*value;
 		if (c <= ' ' || c > '~' || c == '"' || c == '%')
-			str_addf(&line, "%%%02X", c);
+			str_addf(&escaped, "%%%02X", c);
 		else
-			str_addc(&line, *value);
+			str_addc(&escaped, *value);
 	}
-	bool good = add_line(call, &line);
-	str_release(&line);
+	bool good = !header.failed && !escaped.failed &&
+	            add_header(call, str_text(&header), str_text(&escaped));
+	str_release(&header);
+	str_release(&escaped);
 	return good;
 }
 
@@ -328,9 +318,10 @@ static bool add_signature(const struct hook *hook, struct call *call, const stru
 static bool add_headers(const struct hook *hook, struct call *call, const struct record *record)
 {
 	const struct setting_each *headers = &hook->settings.headers;
+	struct ibid_err err;
 	bool good = add_header(call, "Content-Type", "application/json") &&
 	            add_header(call, "User-Agent", "ibid") && add_event(call, record) &&
-	            add_signature(hook, call, record) && add_header(call, "Expect", "");
+	            add_signature(hook, call, record) && !call_leave_out(call, "Expect", &err);
 	for (size_t i = 0; good && i < headers->count; i++)
 		good = add_header(call, headers->items[i].name, headers->items[i].value);
 	return good;

@@ -11,6 +11,7 @@
 #include "http/pass.h"
 #include "http/trace.h"
 #include "ledger/result.h"
+#include "net/header.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -379,17 +380,9 @@ struct head {
 	const char *end; /* of what stands before the next line; a return and a line feed follow */
 	unsigned seen;   /* of those that may stand there once */
 	const char *twice;
-	bool odd; /* "Content-Length :" is one header to us and another to who stands before us, a
-	             carriage return the end of a line to some */
+	int count, misnamed; /* headers so far; the number of the first whose name is none, or 0 */
+	bool odd;            /* a carriage return is the end of a line to some */
 };
-
-static bool has_controls(const char *text)
-{
-	for (; *text; text++)
-		if (((unsigned char)*text < ' ' && *text != '\t') || *text == 0x7f)
-			return true;
-	return false;
-}
 
 /* Two of these are two things to two readers. */
 static void count_name(struct head *head, const char *name)
@@ -415,12 +408,15 @@ static enum MHD_Result add_line(void *user, enum MHD_ValueKind kind, const char 
 	bool together = value && (value == colon + 1 || value == colon + 2);
 	size_t between = together ? (size_t)(value - colon) : sizeof ": " - 1;
 	(void)kind;
+	head->count++;
+	/* "Content-Length :" and "Content-Length;" are headers to some who read them next. */
+	if (!head->misnamed && !header_name_ok(name))
+		head->misnamed = head->count;
 	count_name(head, name);
 	head->odd |= name != head->end + sizeof "\r\n" - 1;
 	head->end = together ? value + strlen(value) : colon;
 	head->told += strlen(name) + between + (value ? strlen(value) : 0) + sizeof "\r\n" - 1;
-	head->odd |= !*name || name[strcspn(name, " \t")] || has_controls(name) ||
-	             (value && has_controls(value));
+	head->odd |= value && !header_value_ok(value);
 	return MHD_YES;
 }
 
@@ -435,7 +431,7 @@ static bool head_is_whole(struct request *request, const char *version)
 	struct head head = {.told = strlen(request->method) + strlen(request->uri) + strlen(version) +
 	                            sizeof "  \r\n\r\n" - 1,
 	                    .end = version + strlen(version),
-	                    .odd = has_controls(request->uri)};
+	                    .odd = !header_value_ok(request->uri)};
 	int count = MHD_get_connection_values(request->connection, MHD_HEADER_KIND, add_line, &head);
 	if (head.told > most || (info && info->header_size > most) || count > HEADERS_MAX) {
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
@@ -445,6 +441,13 @@ static bool head_is_whole(struct request *request, const char *version)
 	if (head.twice) {
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
 		               "%s must be told once", head.twice);
+		return false;
+	}
+	if (head.misnamed) {
+		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
+		               "the name of header %d holds a byte that HTTP allows in no name: letters, "
+		               "digits and !#$%%&'*+-.^_`|~ may stand there",
+		               head.misnamed);
 		return false;
 	}
 	if (!head.odd && (!info || info->header_size == head.told))

@@ -271,22 +271,18 @@ static void done(struct call *call)
 	forward_free(forward);
 }
 
-static bool add_header(struct forward *forward, const char *name, const char *value)
-{
-	const char *line = arena_printf(&forward->arena, "%s: %s", name, value);
-	struct curl_slist *longer = line ? curl_slist_append(forward->call.headers, line) : NULL;
-	if (longer)
-		forward->call.headers = longer;
-	return longer;
-}
-
 /* Which command it is: under a key that no other client, tenant or operation can have. */
-static bool add_identity(struct forward *forward)
+static enum ibid_code add_identity(struct forward *forward, struct ibid_err *err)
 {
 	const struct ibid_work *work = ibid_staged_work(forward->staged);
-	return add_header(forward, "Idempotency-Key", ibid_work_external_key(work)) &&
-	       add_header(forward, "Ibid-Client-Key", ibid_work_key(work)) &&
-	       add_header(forward, "Ibid-Command-Id", ibid_work_command_id(work));
+	struct call *call = &forward->call;
+	enum ibid_code code = call_add_header(call, "Idempotency-Key", ibid_work_external_key(work),
+	                                      err);
+	if (!code)
+		code = call_add_header(call, "Ibid-Client-Key", ibid_work_key(work), err);
+	if (!code)
+		code = call_add_header(call, "Ibid-Command-Id", ibid_work_command_id(work), err);
+	return code;
 }
 
 static void send_on(struct forward *forward)
@@ -294,9 +290,9 @@ static void send_on(struct forward *forward)
 	struct ibid_err err = {0};
 	if (!forward->contract->upstream.wait_us)
 		tell_accepted(forward);
-	enum ibid_code code = add_identity(forward)
-	                          ? calls_make(forward->server->upstream->calls, &forward->call, &err)
-	                          : err_set(&err, IBID_NOMEM, "out of memory");
+	enum ibid_code code = add_identity(forward, &err);
+	if (!code)
+		code = calls_make(forward->server->upstream->calls, &forward->call, &err);
 	if (!code)
 		return;
 	forward->call.end = CALL_NOT_SENT;
@@ -366,7 +362,6 @@ static struct forward *forward_new(struct request *request)
 	forward->call = (struct call){
 	    .method = arena_strdup(arena, request->method),
 	    .url = arena_printf(arena, "%s%s", request->server->upstream->base, request->uri),
-	    .headers = upstream_headers(request, true),
 	    .body = str_text(&forward->body),
 	    .body_size = forward->body.size,
 	    .deadline_us = upstream->deadline_us,
@@ -399,9 +394,11 @@ static void begin(struct request *request)
 	}
 	struct ibid_command command = command_of(request);
 	request_suspend(request);
-	enum ibid_code code = forward->arena.failed || !forward->call.headers
+	enum ibid_code code = forward->arena.failed
 	                          ? err_set(&err, IBID_NOMEM, "out of memory")
-	                          : crew_stage(request->house->crew, &command, staged, forward, &err);
+	                          : upstream_add_headers(request, true, &forward->call, &err);
+	if (!code)
+		code = crew_stage(request->house->crew, &command, staged, forward, &err);
 	if (!code)
 		return;
 	tell(forward, code, NULL, &err);

@@ -207,7 +207,6 @@ static struct pass *pass_new(struct request *request)
 	pass->call = (struct call){
 	    .method = arena_strdup(&pass->arena, request->method),
 	    .url = arena_printf(&pass->arena, "%s%s", server->upstream->base, request->uri),
-	    .headers = upstream_headers(request, false),
 	    .body = !body && empty ? "" : NULL,
 	    .length = length_of(request),
 	    .deadline_us = server->settings->upstream_deadline_us,
@@ -237,7 +236,7 @@ void pass_begin(struct request *request)
 		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "out of memory");
 		return;
 	}
-	bool good = !pass->arena.failed && pass->call.headers &&
+	bool good = !pass->arena.failed && !upstream_add_headers(request, false, &pass->call, &err) &&
 	            !calls_make(upstream->calls, &pass->call, &err);
 	if (good) {
 		request->pass = pass;

@@ -232,17 +232,26 @@ bool upstream_drops(const struct call *call, const char *name, size_t size)
 
 struct heading {
 	struct request *request;
-	struct curl_slist *list;
-	bool keeps, failed;
+	struct call *call;
+	bool keeps;
 	bool type, accept; /* the client said it */
+	enum ibid_code code;
+	struct ibid_err *err;
 };
 
-static void add_line(struct heading *heading, const char *line)
+/* `value` may be NULL: there was no memory for it. */
+static void add_line(struct heading *heading, const char *name, const char *value)
 {
-	struct curl_slist *longer = line ? curl_slist_append(heading->list, line) : NULL;
-	heading->failed |= !longer;
-	if (longer)
-		heading->list = longer;
+	if (!value && !heading->code)
+		heading->code = err_set(heading->err, IBID_NOMEM, "out of memory");
+	if (!heading->code)
+		heading->code = call_add_header(heading->call, name, value, heading->err);
+}
+
+static void leave_out(struct heading *heading, const char *name)
+{
+	if (!heading->code)
+		heading->code = call_leave_out(heading->call, name, heading->err);
 }
 
 /* A token of ours is not the service's business, however it is written down. */
@@ -279,8 +288,7 @@ static enum MHD_Result add_header(void *user, enum MHD_ValueKind kind, const cha
 	if (heading->keeps &&
 	    (is_word(name, size, dropped_of_kept) || strncasecmp(name, "If-", 3) == 0))
 		return MHD_YES;
-	add_line(heading, arena_printf(&request->arena, value && *value ? "%s: %s" : "%s;", name,
-	                               value ? value : ""));
+	add_line(heading, name, value ? value : "");
 	return MHD_YES;
 }
 
@@ -300,33 +308,31 @@ static void add_forwarded(struct heading *heading)
 	else if (info && info->client_addr->sa_family == AF_INET6)
 		inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)info->client_addr)->sin6_addr, address,
 		          sizeof address);
-	add_line(heading, arena_printf(&request->arena, "X-Forwarded-For: %s%s%s", before ? before : "",
-	                               before ? ", " : "", address));
-	add_line(heading, request->server->settings->certificate ? "X-Forwarded-Proto: https"
-	                                                         : "X-Forwarded-Proto: http");
+	add_line(
+	    heading, "X-Forwarded-For",
+	    arena_printf(&request->arena, "%s%s%s", before ? before : "", before ? ", " : "", address));
+	add_line(heading, "X-Forwarded-Proto",
+	         request->server->settings->certificate ? "https" : "http");
 	if (host)
-		add_line(heading, arena_printf(&request->arena, "X-Forwarded-Host: %s", host));
+		add_line(heading, "X-Forwarded-Host", host);
 }
 
-struct curl_slist *upstream_headers(struct request *request, bool keeps)
+enum ibid_code upstream_add_headers(struct request *request, bool keeps, struct call *call,
+                                    struct ibid_err *err)
 {
-	struct heading heading = {.request = request, .keeps = keeps};
+	struct heading heading = {.request = request, .call = call, .keeps = keeps, .err = err};
 	MHD_get_connection_values(request->connection, MHD_HEADER_KIND, add_header, &heading);
 	/* What libcurl would make up. */
 	if (!heading.type)
-		add_line(&heading, "Content-Type:");
+		leave_out(&heading, "Content-Type");
 	if (!heading.accept)
-		add_line(&heading, "Accept:");
-	add_line(&heading, "Expect:");
-	add_line(&heading, "Via: 1.1 ibid");
+		leave_out(&heading, "Accept");
+	leave_out(&heading, "Expect");
+	add_line(&heading, "Via", "1.1 ibid");
 	if (request->trace)
-		add_line(&heading,
-		         arena_printf(&request->arena, "traceparent: %s", request->trace->traceparent));
+		add_line(&heading, "traceparent", request->trace->traceparent);
 	add_forwarded(&heading);
-	if (!heading.failed)
-		return heading.list;
-	curl_slist_free_all(heading.list);
-	return NULL;
+	return heading.code;
 }
 
 /* ---- What is kept --------------------------------------------------------------------------- */

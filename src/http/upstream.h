@@ -31,9 +31,10 @@ void upstream_leave_place(struct upstream *upstream, enum place_kind kind);
  * answered. */
 bool upstream_check_request(struct request *request);
 
-/* Its headers as they go on. `keeps`: the answer will be kept, and must be readable by all. NULL
- * without memory. */
-struct curl_slist *upstream_headers(struct request *request, bool keeps);
+/* Its headers as they go on, into `call`. `keeps`: the answer will be kept, and must be readable by
+ * all. IBID_NOMEM. */
+IBID_CHECK enum ibid_code upstream_add_headers(struct request *request, bool keeps,
+                                               struct call *call, struct ibid_err *err);
 
 /* Is this header of the answer for the connection only, or made anew here? */
 bool upstream_drops(const struct call *call, const char *name, size_t size);

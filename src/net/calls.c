@@ -6,14 +6,16 @@
 #include "net/calls.h"
 
 #include "net/address.h"
+#include "net/header.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum { POLL_US = 1000000 };
+enum { POLL_US = 1000000, LINE_BYTES_MAX = 2 << 20 };
 
 struct calls {
 	struct env *env;
@@ -24,6 +26,45 @@ struct calls {
 	struct call *list; /* made, and without an end */
 	bool ends;
 };
+
+/* ---- Headers --------------------------------------------------------------------------------- */
+
+static enum ibid_code add_line(struct call *call, const struct str *line, struct ibid_err *err)
+{
+	struct curl_slist *longer = line->failed ? NULL
+	                                         : curl_slist_append(call->headers, str_text(line));
+	if (!longer)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	call->headers = longer;
+	return IBID_OK;
+}
+
+enum ibid_code call_add_header(struct call *call, const char *name, const char *value,
+                               struct ibid_err *err)
+{
+	struct str line = STR_INIT(LINE_BYTES_MAX);
+	if (!header_name_ok(name))
+		return err_set(err, IBID_INVALID, "a header's name has bytes that HTTP does not allow");
+	if (!header_value_ok(value))
+		return err_set(err, IBID_INVALID, "the value of the header %s has a control character",
+		               name);
+	value += strspn(value, " \t");
+	/* `Name:` would take the header away. */
+	str_addf(&line, *value ? "%s: %s" : "%s;", name, value);
+	enum ibid_code code = add_line(call, &line, err);
+	str_release(&line);
+	return code;
+}
+
+enum ibid_code call_leave_out(struct call *call, const char *name, struct ibid_err *err)
+{
+	struct str line = STR_INIT(LINE_BYTES_MAX);
+	assert(header_name_ok(name));
+	str_addf(&line, "%s:", name);
+	enum ibid_code code = add_line(call, &line, err);
+	str_release(&line);
+	return code;
+}
 
 /* ---- What libcurl asks for ------------------------------------------------------------------ */
 

@@ -27,8 +27,8 @@ enum call_end {
 struct call {
 	/* What is asked. Lives until `done`. */
 	const char *method, *url;
-	struct curl_slist *headers;
-	const char *body; /* NULL: none, or what `more` gives */
+	struct curl_slist *headers; /* call_add_header and call_leave_out make them, nothing else */
+	const char *body;           /* NULL: none, or what `more` gives */
 	size_t body_size;
 	int64_t deadline_us;     /* for all of it */
 	int64_t send_by_us;      /* on the steady clock: later nothing is sent any more; 0: whenever */
@@ -81,6 +81,16 @@ struct calls_options {
 	 * counts, not what a name stood for when somebody looked. */
 	bool public_only;
 };
+
+/* One header of the request. This is the only place where text from outside becomes a line for
+ * libcurl, which has a notation of its own (`Name;` is an empty header, `Name:` none at all): so
+ * the name must be a token of RFC 9110, and the value one line. IBID_INVALID: it is not, and
+ * nothing was added. IBID_NOMEM. */
+IBID_CHECK enum ibid_code call_add_header(struct call *call, const char *name, const char *value,
+                                          struct ibid_err *err);
+
+/* A header that libcurl would add by itself is not sent. IBID_NOMEM. */
+IBID_CHECK enum ibid_code call_leave_out(struct call *call, const char *name, struct ibid_err *err);
 
 struct calls;
 

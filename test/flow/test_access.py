@@ -194,6 +194,8 @@ class Access:
                 (good + b"\r\n" + good + b"\r\n", (400, 401)),
                 (b"Authorization: Bearer x\r\n" + good + b"\r\n", (400, 401)),
                 (good + b"\r\nauthorization:\r\n", (400, 401)),
+                (good + b"\r\nContent-Length;:\r\n", (400,)), (good + b"\r\nX-\x80: a\r\n", (400,)),
+                (good + b"\r\nX A: a\r\n", (400,)), (good + b"\r\n: a\r\n", (400,)),
                 (b"Authorization: Bearer\r\n " + token + b"\r\n", (400, 401)),
                 (b"Authorization: Bearer\t" + token + b"\r\n", (400, 401)),
                 (b"Authorization : Bearer " + token + b"\r\n", (400, 401)),

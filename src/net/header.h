@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* header.h -- what may stand in a header field of HTTP. */
+#ifndef NET_HEADER_H
+#define NET_HEADER_H
+
+#include <stdbool.h>
+
+/* A token of RFC 9110, 5.6.2: no blank, separator, control character or byte beyond ASCII. */
+bool header_name_ok(const char *name);
+
+/* One line: no control characters but tabs. */
+bool header_value_ok(const char *value);
+
+#endif
