@@ -366,9 +366,11 @@ typedef void ibid_recovered(void *user, const char *tenant, const char *operatio
                             const char *text);
 
 /* Asked of each command that is UNKNOWN and could be looked at again: now? `since_us` as of
- * ibid_staged_since_us. So a caller paces its inquiries. */
+ * ibid_staged_since_us. So a caller paces its inquiries. `token` names the attempt: a retry of the
+ * same key keeps the command's id, and what was learned about one attempt says nothing about the
+ * next. */
 typedef bool ibid_wanted(void *user, const char *tenant, const char *operation,
-                         const char *command_id, int64_t since_us);
+                         const char *command_id, int64_t token, int64_t since_us);
 
 struct ibid_recovery {
 	size_t size;

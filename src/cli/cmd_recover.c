@@ -62,10 +62,10 @@ static void tell(void *user, const char *tenant, const char *operation, const ch
 
 /* All of them. They come after those that are stale. */
 static bool want(void *user, const char *tenant, const char *operation, const char *command_id,
-                 int64_t since_us)
+                 int64_t token, int64_t since_us)
 {
 	struct telling *telling = user;
-	(void)tenant, (void)operation, (void)command_id, (void)since_us;
+	(void)tenant, (void)operation, (void)command_id, (void)token, (void)since_us;
 	telling->unknown = true;
 	return true;
 }

@@ -20,10 +20,17 @@ enum {
 
 /* ---- What was asked -------------------------------------------------------------------------- */
 
-/* Commands that this process has seen to be unknown. Times are its own steady ones: clocks of other
- * machines, which wrote the rows, may be wrong. */
+/* Attempts that this process has seen to be unknown. Times are its own steady ones: clocks of other
+ * machines, which wrote the rows, may be wrong.
+ *
+ * (Q1) An entry belongs to one attempt, named by the command's id and the attempt's lease token. A
+ * retry keeps the id and sends a request of its own, which has its own time to settle: what was
+ * learned about one attempt must not be believed about the next (I4).
+ * (Q2) "Not executed" counts only if the service was asked after the attempt had settled. When its
+ * answer arrives says nothing: the request may have been carried out in between. */
 struct asked_one {
 	char id[UUID_TEXT_SIZE];
+	int64_t token;
 	int64_t seen_us, asked_us; /* first and last; 0: not yet asked */
 	unsigned round;            /* in which it was seen last */
 	struct asked_one *next;
@@ -34,23 +41,25 @@ struct asked {
 	struct asked_one *buckets[BUCKETS];
 };
 
-static struct asked_one **find_asked(struct asked *asked, const char *id)
+static struct asked_one **find_asked(struct asked *asked, const char *id, int64_t token)
 {
 	size_t hash = 5381;
 	for (const char *at = id; *at; at++)
 		hash = hash * 33 + (unsigned char)*at;
 	struct asked_one **at = &asked->buckets[hash % BUCKETS];
-	while (*at && strcmp((*at)->id, id) != 0)
+	while (*at && ((*at)->token != token || strcmp((*at)->id, id) != 0)) /* Q1 */
 		at = &(*at)->next;
 	return at;
 }
 
 /* NULL without memory. */
-static struct asked_one *note_asked(struct asked *asked, const char *id, int64_t now_us)
+static struct asked_one *note_asked(struct asked *asked, const char *id, int64_t token,
+                                    int64_t now_us)
 {
-	struct asked_one **at = find_asked(asked, id);
+	struct asked_one **at = find_asked(asked, id, token);
 	if (!*at && (*at = calloc(1, sizeof **at))) {
 		snprintf((*at)->id, sizeof(*at)->id, "%s", id);
+		(*at)->token = token;
 		(*at)->seen_us = now_us;
 	}
 	if (*at)
@@ -73,21 +82,25 @@ static void forget_asked(struct asked *asked, bool all)
 		}
 }
 
+/* NULL: it was not seen before, as when its lease was taken over just now. */
+static struct asked_one *asked_about(struct asked *asked, const struct ibid_staged *staged)
+{
+	return *find_asked(asked, ibid_work_command_id(ibid_staged_work(staged)), staged->sub.token);
+}
+
 /* The pause until the next time begins when the service was asked, however long the way to it took.
  */
-static void note_answered(struct asked *asked, struct env *env, const char *id)
+static void note_answered(struct asked_one *one, struct env *env)
 {
-	struct asked_one *one = *find_asked(asked, id);
 	if (one)
 		one->asked_us = env_steady_us(env);
 }
 
-/* So long unknown that what was sent can't be carried out any more? */
-static bool asked_has_settled(struct asked *asked, struct env *env, const char *id,
-                              int64_t settle_us)
+/* Was the attempt unknown for so long, when the service was asked, that what was sent can't be
+ * carried out any more? */
+static bool had_settled(const struct asked_one *one, int64_t asked_us, int64_t settle_us)
 {
-	const struct asked_one *one = *find_asked(asked, id);
-	return settle_us == 0 || (one && env_steady_us(env) - one->seen_us >= settle_us);
+	return settle_us == 0 || (one && asked_us - one->seen_us >= settle_us); /* Q2 */
 }
 
 /* ---- One inquiry ---------------------------------------------------------------------------- */
@@ -152,14 +165,12 @@ static enum inquiry_outcome outcome_of(const struct inquiry *inquiry,
                                        const struct ibid_staged *staged, const struct call *call)
 {
 	const struct contract_inquiry *terms = &inquiry->contract->upstream.inquiry;
-	const struct server *server = inquiry->server;
-	const char *id = ibid_work_command_id(ibid_staged_work(staged));
+	const struct asked_one *one = asked_about(inquiry->server->asked, staged);
 	if (call->end != CALL_ANSWERED)
 		return INQUIRY_UNANSWERED;
 	if (call->status == terms->executed)
 		return INQUIRY_EXECUTED;
-	if (call->status == terms->not_executed &&
-	    asked_has_settled(server->asked, server->env, id, terms->settle_us))
+	if (call->status == terms->not_executed && had_settled(one, call->began_us, terms->settle_us))
 		return INQUIRY_NOT_EXECUTED;
 	return INQUIRY_UNCLEAR;
 }
@@ -198,7 +209,7 @@ static enum ibid_code inquire(struct ibid_staged *staged, void *user)
 	    .stop = &server->stopping,
 	};
 	enum ibid_code code = url ? calls_wait(server->upstream->calls, &call, &err) : IBID_NOMEM;
-	note_answered(server->asked, server->env, ibid_work_command_id(ibid_staged_work(staged)));
+	note_answered(asked_about(server->asked, staged), server->env);
 	if (!code)
 		code = record(inquiry, staged, &call, &err);
 	LOG(&server->log, IBID_LOG_INFO, "upstream.inquiry",
@@ -252,14 +263,14 @@ struct round {
 
 /* The longer it has been unknown, the more seldom it is asked about. */
 static bool is_due(void *user, const char *tenant, const char *operation, const char *command_id,
-                   int64_t since_us)
+                   int64_t token, int64_t since_us)
 {
 	struct round *round = user;
 	struct env *env = round->server->env;
 	const struct contract_inquiry *terms = round->terms;
 	int64_t age_us = env_wall_us(env) - since_us, pause_us = age_us / 2;
 	int64_t now_us = env_steady_us(env);
-	struct asked_one *one = note_asked(round->server->asked, command_id, now_us);
+	struct asked_one *one = note_asked(round->server->asked, command_id, token, now_us);
 	(void)tenant, (void)operation;
 	if (!one || age_us > terms->give_up_us || atomic_load(&round->server->stopping))
 		return false;

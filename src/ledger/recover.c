@@ -288,8 +288,9 @@ static bool wanted(const struct round *round, const struct command_row *row)
 	const struct ibid_recovery *recovery = &round->recovery;
 	char id[UUID_TEXT_SIZE];
 	uuid_write(row->id, id);
-	return !recovery->wanted || recovery->wanted(recovery->user, row->identity.tenant,
-	                                             row->identity.operation, id, since_us(row));
+	return !recovery->wanted ||
+	       recovery->wanted(recovery->user, row->identity.tenant, row->identity.operation, id,
+	                        row->lease_token, since_us(row));
 }
 
 static enum ibid_code resolve_page(struct round *round, const struct command_row *rows,

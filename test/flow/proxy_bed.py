@@ -50,6 +50,8 @@ class Service:
         self.lock = threading.Lock()
         self.free = threading.Event()  # lets go of who hangs
         self.inquiry_answers = True
+        self.absent_may_go = threading.Event()  # lets go of "not executed", which was true when it was found out
+        self.absent_may_go.set()
         service = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -107,6 +109,7 @@ class Service:
 
     def end(self):
         self.free.set()
+        self.absent_may_go.set()
         self.server.shutdown()
         self.server.server_close()
 
@@ -123,12 +126,18 @@ class Service:
         with self.lock:
             return sum(1 for executed, _ in self.executed if executed == key)
 
+    def sent(self, key):
+        """How often requests under this key of a client have come, carried out or not."""
+        with self.lock:
+            return max(1, sum(1 for seen in self.seen if key and seen[2].get("Ibid-Client-Key") == key))
+
     def post(self, handler, body):
         self.note(handler, body)
         try:
-            mode = json.loads(body).get("mode", "work")
+            modes = json.loads(body).get("mode", "work").split(",")  # one for each time that the key comes
         except (ValueError, AttributeError):
-            mode = "work"
+            modes = ["work"]
+        mode = modes[min(self.sent(handler.headers.get("Ibid-Client-Key")), len(modes)) - 1]
         if mode == "busy-large":
             handler.say(503, b"x" * (3 << 20), Content_Type="text/plain")
         elif mode in NOT_NOW:
@@ -143,6 +152,9 @@ class Service:
             handler.say(409, b"it is there", Content_Type="text/plain")
         elif mode == "refuse-silently":
             handler.close_connection = True  # executes nothing, and says nothing
+        elif mode == "leave-late":  # as "late", but hangs up at once
+            threading.Thread(target=lambda: (self.free.wait(LIMIT_S), self.execute(handler)), daemon=True).start()
+            handler.close_connection = True
         elif mode == "late":
             self.free.wait(LIMIT_S)
             self.execute(handler)
@@ -197,6 +209,7 @@ class Service:
                 handler.say(200, b'{"order": %d}' % found[0], Content_Type="application/json",
                             Location="/orders/%d" % found[0])
             else:
+                self.absent_may_go.wait(LIMIT_S)
                 handler.say(404, b"")
         elif handler.path.startswith("/head="):
             handler.say(200, b"page", ETag='"%s"' % (int(handler.path.split("=")[1]) * "e"))
@@ -295,8 +308,8 @@ class Proxied:
         said.update(more)
         self.file(name + ".yaml", ORDER % said)
 
-    def proxy(self, *settings, env=None):
-        return Server(self, "upstream.url=" + self.service.url, *settings, env=env)
+    def proxy(self, *settings, env=None, clock=None):
+        return Server(self, "upstream.url=" + self.service.url, *settings, env=env, clock=clock)
 
     def order(self, server, key, document, path="/orders", **headers):
         return server.send(key, document, path=path, **headers)
@@ -315,6 +328,12 @@ class Proxied:
         end = time.monotonic() + LIMIT_S
         while len(self.service.inquiries) < count:
             self.assertLess(time.monotonic(), end)
+            time.sleep(0.02)
+
+    def await_state(self, key, state):
+        end = time.monotonic() + LIMIT_S
+        while self.state(key) != state:
+            self.assertLess(time.monotonic(), end, self.state(key))
             time.sleep(0.02)
 
     def state(self, key):

@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import sqlite3
+import struct
 import subprocess
 import tempfile
 import time
@@ -20,6 +21,7 @@ import psycopg2
 BIN = os.environ["IBID_BIN"]
 SOURCE = os.environ["IBID_SOURCE_DIR"]
 PG = os.environ.get("IBID_TEST_PG")
+MOVED = os.environ.get("IBID_MOVED_BIN")  # the same program with a clock that tests move
 LIMIT_S = 60
 with open(BIN, "rb") as binary:
     SANITIZED = re.search(rb"__[at]san_init", binary.read()) is not None  # it has memory of its own beside the program's
@@ -103,16 +105,31 @@ class Answer:
         return json.loads(self.body)
 
 
+class Clock:
+    """By how much the clocks of the servers that are given it are ahead."""
+
+    def __init__(self, bed):
+        self.path = os.path.join(bed.dir, "clock-" + uuid.uuid4().hex[:8])
+        self.ahead_us = 0
+        self.advance(0)
+
+    def advance(self, seconds):
+        self.ahead_us += int(seconds * 1000000)
+        with open(self.path, "r+b" if os.path.exists(self.path) else "wb") as handle:
+            handle.write(struct.pack("=q", self.ahead_us))
+
+
 class Server:
     """`ibid serve` as a process."""
 
-    def __init__(self, bed, *settings, env=None, stderr=None):
+    def __init__(self, bed, *settings, env=None, stderr=None, clock=None):
+        env = dict(env or {}, **({"IBID_TEST_CLOCK": clock.path} if clock else {}))
         clean = {name: value for name, value in os.environ.items() if not name.startswith("IBID_")}
         self.log_path = os.path.join(bed.dir, "log-%s" % uuid.uuid4().hex[:8])
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
-                [BIN, "serve", "--store", bed.url, "--contracts", bed.contracts, "http.listen=127.0.0.1:0",
-                 "http.open.tenant=t", *settings], stdout=subprocess.PIPE, stderr=stderr or log, env=dict(clean, **(env or {})))
+                [MOVED if clock else BIN, "serve", "--store", bed.url, "--contracts", bed.contracts, "http.listen=127.0.0.1:0",
+                 "http.open.tenant=t", *settings], stdout=subprocess.PIPE, stderr=stderr or log, env=dict(clean, **env))
         line = self.process.stdout.readline().decode()
         if "ibid serves at " not in line:
             self.process.wait(LIMIT_S)

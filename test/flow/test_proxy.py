@@ -14,7 +14,7 @@ import time
 import unittest
 
 from proxy_bed import INQUIRY, NOT_NOW, Proxied, RawService, Service, Wire
-from serve_bed import BIN, LIMIT_S, MEASURED, Postgres, Server, Sqlite
+from serve_bed import BIN, Clock, LIMIT_S, MEASURED, Postgres, Server, Sqlite
 
 
 class Proxy(Proxied):
@@ -315,6 +315,87 @@ class Proxy(Proxied):
         self.service.free.set()  # now it is carried out
         self.assertEqual(self.await_answer(server, "k-1", {"mode": "late"}, 200, "/hasty").body, b'{"order": 1}')
         self.assertEqual(self.service.times("k-1"), 1)
+
+    def test_not_executed_is_not_believed_if_the_service_was_asked_too_early(self):  # I4, E04
+        """Its answer takes long: when it comes, the attempt has settled, but the service was asked before that."""
+        self.contract("slow-inquiry", "POST /slow", deadline="5s", lease="9s", inquiry=INQUIRY % "30m")
+        clock = Clock(self)
+        server = self.proxy(clock=clock)
+        self.assertEqual(self.order(server, "k-1", {"mode": "leave-late"}, "/slow").status, 202)
+        server.await_logged("upstream.inquiry", 1)
+        self.service.absent_may_go.clear()
+        self.await_inquiries(2)
+        clock.advance(31 * 60)
+        self.service.free.set()
+        while not self.service.times("k-1"):
+            time.sleep(0.01)
+        self.service.absent_may_go.set()
+        self.await_state("k-1", "COMPLETED")
+        self.assertEqual([entry.get("status") for entry in server.logged("upstream.inquiry")][:2], [404, 404])
+        self.assertEqual(self.order(server, "k-1", {"mode": "leave-late"}, "/slow").headers["Idempotent-Replayed"], "true")
+        self.assertEqual(self.service.times("k-1"), 1)
+
+    def await_asked_again(self, clock, *servers):
+        """Until each has asked about what is unknown twice more: the first answer may be of an inquiry that was on its way."""
+        for _ in range(2):
+            asked = [len(server.logged("upstream.inquiry")) for server in servers]
+            clock.advance(3)  # the longest pause between two inquiries is 2 s
+            for server, count in zip(servers, asked):
+                server.await_logged("upstream.inquiry", count + 1)
+
+    def test_each_attempt_settles_anew(self):  # I4, E04
+        """The first attempt is lost, settles, and has rightly failed. The second is carried out late, but in time: what the
+        proxies know of the first says nothing about it."""
+        self.contract("hasty", "POST /hasty", deadline="300ms", inquiry=INQUIRY % "30m")
+        clock, document = Clock(self), {"mode": "refuse-silently,late,work"}
+        servers = [self.proxy(clock=clock) for _ in range(2)]
+        self.assertEqual(self.order(servers[0], "k-1", document, "/hasty").status, 202)
+        self.await_asked_again(clock, *servers)
+        clock.advance(20 * 60)
+        self.await_asked_again(clock, *servers)
+        self.assertEqual(self.state("k-1"), "UNKNOWN")
+        clock.advance(11 * 60)
+        self.await_state("k-1", "FAILED")
+        self.assertEqual(self.order(servers[0], "k-1", document, "/hasty").status, 202)
+        self.await_asked_again(clock, *servers)
+        for server in servers:
+            self.assertEqual(self.order(server, "k-1", document, "/hasty").status, 202)
+        self.assertEqual((self.state("k-1"), self.service.sent("k-1"), self.service.times("k-1")), ("UNKNOWN", 2, 0))
+        # Who starts anew knows nothing of how long it has been: it waits for all of it.
+        clock.advance(20 * 60)
+        for server in servers:
+            self.assertEqual(server.stop(), 0)
+        server = self.proxy(clock=clock)
+        self.await_asked_again(clock, server)
+        clock.advance(20 * 60)
+        self.await_asked_again(clock, server)
+        self.assertEqual((self.state("k-1"), self.service.sent("k-1"), self.service.times("k-1")), ("UNKNOWN", 2, 0))
+        self.service.free.set()
+        self.assertEqual(self.await_answer(server, "k-1", document, 200, "/hasty").body, b'{"order": 1}')
+        self.assertEqual((self.service.sent("k-1"), self.service.times("k-1")), (2, 1))
+
+    def test_an_attempt_whose_proxy_died_settles_anew(self):  # I4, B06
+        """The other proxy, which has seen the first attempt settle, takes over the lease of the second and asks at once."""
+        self.contract("hasty", "POST /hasty", deadline="1s", lease="2s", inquiry=INQUIRY % "30m")
+        clock, document = Clock(self), {"mode": "refuse-silently,late,work"}
+        dies, lives = (self.proxy(clock=clock) for _ in range(2))
+        self.assertEqual(self.order(dies, "k-1", document, "/hasty").status, 202)
+        self.await_asked_again(clock, lives)
+        clock.advance(31 * 60)
+        self.await_state("k-1", "FAILED")
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            lost = pool.submit(self.order, dies, "k-1", document, "/hasty")
+            while self.service.sent("k-1") < 2:
+                time.sleep(0.01)
+            dies.kill()
+            with self.assertRaises((ConnectionError, http.client.HTTPException)):
+                lost.result(LIMIT_S)
+        self.await_state("k-1", "UNKNOWN")
+        self.await_asked_again(clock, lives)
+        self.assertEqual((self.state("k-1"), self.service.sent("k-1"), self.service.times("k-1")), ("UNKNOWN", 2, 0))
+        self.service.free.set()
+        self.assertEqual(self.await_answer(lives, "k-1", document, 200, "/hasty").body, b'{"order": 1}')
+        self.assertEqual((self.service.sent("k-1"), self.service.times("k-1")), (2, 1))
 
     def test_without_an_inquiry_a_person_has_to_look(self):
         self.contract("by-hand", "POST /by-hand", recover="human", inquiry="", strategy="key")

@@ -447,9 +447,10 @@ struct pace_of_two {
 };
 
 static bool every_second(void *user, const char *tenant, const char *operation,
-                         const char *command_id, int64_t since_us)
+                         const char *command_id, int64_t token, int64_t since_us)
 {
 	struct pace_of_two *pace = user;
+	assert_int_not_equal(token, 0);
 	assert_string_equal(tenant, "t");
 	assert_string_equal(operation, "charge");
 	assert_int_equal(strlen(command_id), 36);
