@@ -420,6 +420,15 @@ static enum MHD_Result add_line(void *user, enum MHD_ValueKind kind, const char 
 	return MHD_YES;
 }
 
+/* RFC 9112, 3.2: visible ASCII. What is not may be written differently on the way to a service. */
+static bool target_is_plain(const char *uri)
+{
+	for (; *uri; uri++)
+		if (*uri <= ' ' || *uri > '~')
+			return false;
+	return true;
+}
+
 /* libmicrohttpd ends a value at a NUL and drops what stands behind it; a head that is longer than
  * what we were told of it had such bytes, or folded lines, or needless blanks. It also takes a bare
  * line feed for the end of a line: then there would be room for what it drops. */
@@ -430,8 +439,7 @@ static bool head_is_whole(struct request *request, const char *version)
 	    request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 	struct head head = {.told = strlen(request->method) + strlen(request->uri) + strlen(version) +
 	                            sizeof "  \r\n\r\n" - 1,
-	                    .end = version + strlen(version),
-	                    .odd = !header_value_ok(request->uri)};
+	                    .end = version + strlen(version)};
 	int count = MHD_get_connection_values(request->connection, MHD_HEADER_KIND, add_line, &head);
 	if (head.told > most || (info && info->header_size > most) || count > HEADERS_MAX) {
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
@@ -441,6 +449,12 @@ static bool head_is_whole(struct request *request, const char *version)
 	if (head.twice) {
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
 		               "%s must be told once", head.twice);
+		return false;
+	}
+	if (!target_is_plain(request->uri)) {
+		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
+		               "the path or the query holds a blank, a control character or a byte beyond "
+		               "ASCII: it must be written as %%XX");
 		return false;
 	}
 	if (head.misnamed) {

@@ -13,6 +13,7 @@
 #include "http/pass.h"
 #include "http/upstream.h"
 #include "ledger/staged.h"
+#include "net/header.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -276,10 +277,11 @@ static enum ibid_code add_identity(struct forward *forward, struct ibid_err *err
 {
 	const struct ibid_work *work = ibid_staged_work(forward->staged);
 	struct call *call = &forward->call;
+	const char *key = ibid_work_key(work);
 	enum ibid_code code = call_add_header(call, "Idempotency-Key", ibid_work_external_key(work),
 	                                      err);
-	if (!code)
-		code = call_add_header(call, "Ibid-Client-Key", ibid_work_key(work), err);
+	if (!code && header_value_ok(key)) /* one that is made of fields may hold anything */
+		code = call_add_header(call, "Ibid-Client-Key", key, err);
 	if (!code)
 		code = call_add_header(call, "Ibid-Command-Id", ibid_work_command_id(work), err);
 	return code;
@@ -355,6 +357,7 @@ static struct forward *forward_new(struct request *request)
 	forward->house = request->house;
 	forward->contract = request->contract;
 	forward->began_us = env_steady_us(request->server->env);
+	int64_t sends_us = request->contract->staged.lease_us - upstream->deadline_us;
 	forward->tenant = arena_strdup(arena, request->principal.tenant);
 	forward->body = request->body; /* the payload may point into it */
 	request->body = STR_INIT(0);
@@ -365,8 +368,8 @@ static struct forward *forward_new(struct request *request)
 	    .body = str_text(&forward->body),
 	    .body_size = forward->body.size,
 	    .deadline_us = upstream->deadline_us,
-	    .send_by_us = forward->began_us + request->contract->staged.lease_us -
-	                  upstream->deadline_us,
+	    .send_by_us = forward->began_us + sends_us,
+	    .send_by_wall_us = env_wall_us(request->server->env) + sends_us,
 	    .answer_max = (size_t)request->server->settings->answer_bytes,
 	    .done = done,
 	    .late = upstream->wait_us && upstream->wait_us < upstream->deadline_us ? late : NULL,

@@ -27,7 +27,10 @@ enum {
  * retry keeps the id and sends a request of its own, which has its own time to settle: what was
  * learned about one attempt must not be believed about the next (I4).
  * (Q2) "Not executed" counts only if the service was asked after the attempt had settled. When its
- * answer arrives says nothing: the request may have been carried out in between. */
+ * answer arrives says nothing: the request may have been carried out in between.
+ * (Q3) An attempt whose lease was taken over settles after one more lease. Clocks that are set may
+ * have ended the lease while the call was being made, also by this process; the call itself ends
+ * within the lease by the steady clock. */
 struct asked_one {
 	char id[UUID_TEXT_SIZE];
 	int64_t token;
@@ -103,6 +106,12 @@ static bool had_settled(const struct asked_one *one, int64_t asked_us, int64_t s
 	return settle_us == 0 || (one && asked_us - one->seen_us >= settle_us); /* Q2 */
 }
 
+static int64_t settle_of(const struct contract *contract, const struct ibid_staged *staged)
+{
+	return contract->upstream.inquiry.settle_us +
+	       (staged->taken_over ? contract->staged.lease_us : 0); /* Q3 */
+}
+
 /* ---- One inquiry ---------------------------------------------------------------------------- */
 
 struct inquiry {
@@ -170,7 +179,8 @@ static enum inquiry_outcome outcome_of(const struct inquiry *inquiry,
 		return INQUIRY_UNANSWERED;
 	if (call->status == terms->executed)
 		return INQUIRY_EXECUTED;
-	if (call->status == terms->not_executed && had_settled(one, call->began_us, terms->settle_us))
+	if (call->status == terms->not_executed &&
+	    had_settled(one, call->began_us, settle_of(inquiry->contract, staged)))
 		return INQUIRY_NOT_EXECUTED;
 	return INQUIRY_UNCLEAR;
 }

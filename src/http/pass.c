@@ -200,6 +200,8 @@ static struct pass *pass_new(struct request *request)
 	bool body = has_body(request);
 	bool empty = strcmp(request->method, "POST") == 0 || strcmp(request->method, "PUT") == 0 ||
 	             strcmp(request->method, "PATCH") == 0;
+	bool safe = strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0 ||
+	            strcmp(request->method, "OPTIONS") == 0;
 	pthread_mutex_init(&pass->lock, NULL);
 	pass->request = request;
 	pass->upstream = server->upstream;
@@ -210,7 +212,7 @@ static struct pass *pass_new(struct request *request)
 	    .body = !body && empty ? "" : NULL,
 	    .length = length_of(request),
 	    .deadline_us = server->settings->upstream_deadline_us,
-	    .repeatable = !body && !empty && strcmp(request->method, "DELETE") != 0,
+	    .repeatable = safe && !body,
 	    .more = body ? more : NULL,
 	    .head = head,
 	    .take = take,
@@ -236,15 +238,18 @@ void pass_begin(struct request *request)
 		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "out of memory");
 		return;
 	}
-	bool good = !pass->arena.failed && !upstream_add_headers(request, false, &pass->call, &err) &&
-	            !calls_make(upstream->calls, &pass->call, &err);
-	if (good) {
+	enum ibid_code code = pass->arena.failed
+	                          ? err_set(&err, IBID_NOMEM, "out of memory")
+	                          : upstream_add_headers(request, false, &pass->call, &err);
+	if (!code)
+		code = calls_make(upstream->calls, &pass->call, &err);
+	if (!code) {
 		request->pass = pass;
 		return;
 	}
 	pass->holders = 1;
 	let_go(pass);
-	answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "out of memory");
+	answer_error(&request->answer, &request->arena, &err);
 }
 
 size_t pass_feed(struct request *request, const char *bytes, size_t size)

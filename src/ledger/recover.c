@@ -16,7 +16,7 @@
 
 enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 10000, UNKNOWN_PAGE = 100 };
 
-static const char not_done[] = "NOT_DONE";
+static const char not_done[] = "NOT_DONE", outcome_unknown[] = "OUTCOME_UNKNOWN";
 
 /* In words of handlers: an answer, a rejection, or a failure that only a worker could have caused.
  */
@@ -29,7 +29,7 @@ enum ibid_code recovery_query(struct submission *sub, struct ibid_work *work, st
 	if (code == IBID_OK) {
 		sub->end.given = true;
 		sub->end.state = COMMAND_UNKNOWN;
-		sub->end.reason = "OUTCOME_UNKNOWN";
+		sub->end.reason = outcome_unknown;
 		return outcome_fail(work->arena, outcome,
 		                    "its worker went silent, and the recovery script found no answer");
 	}
@@ -109,7 +109,7 @@ static enum ibid_code inquire(struct ibid_staged *staged, struct ibid_result **r
 		return err_set(err, IBID_FAILED, "the inquiry could not be made: %s", ibid_code_name(code));
 	/* Gives back what the inquiry ended it with, if it did. */
 	struct ending unknown = {
-	    .state = COMMAND_UNKNOWN, .reason = "OUTCOME_UNKNOWN", .text = inquiry_said(sub)};
+	    .state = COMMAND_UNKNOWN, .reason = outcome_unknown, .text = inquiry_said(sub)};
 	return submission_end(sub, &unknown, ret, err);
 }
 
@@ -126,7 +126,7 @@ static enum ibid_code find_out(struct ibid_staged *staged, struct ibid_result **
 		return inquire(staged, ret, err);
 	struct ending unknown = {
 	    .state = COMMAND_UNKNOWN,
-	    .reason = "OUTCOME_UNKNOWN",
+	    .reason = outcome_unknown,
 	    .text = "its worker went silent: whether it was done has to be found out by a person"};
 	return submission_end(sub, &unknown, ret, err);
 }
@@ -149,11 +149,18 @@ static int64_t since_us(const struct command_row *row)
 	return row->lease_until_us > row->created_us ? row->lease_until_us : row->created_us;
 }
 
+/* A worker that knows that the outcome is unknown gives a reason of its own. */
+static bool was_taken_over(const struct command_row *row)
+{
+	return row->state != COMMAND_UNKNOWN ||
+	       (row->reason && strcmp(row->reason, outcome_unknown) == 0);
+}
+
 /* `*ret` is NULL where somebody else has it by now. */
 static enum ibid_code recover_row(struct ledger *ledger, const struct command_row *row,
                                   struct ibid_result **ret, struct ibid_err *err)
 {
-	struct ibid_staged staged = {.since_us = since_us(row)};
+	struct ibid_staged staged = {.since_us = since_us(row), .taken_over = was_taken_over(row)};
 	struct submission *sub = &staged.sub;
 	struct ibid_result *result = NULL;
 	submission_init(sub, ledger);

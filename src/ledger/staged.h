@@ -11,6 +11,9 @@ struct ibid_staged {
 	struct submission sub;
 	struct ibid_work view;
 	int64_t since_us;
+	/* Its lease was taken over. If the clocks are right, its worker has stopped; where one was set
+	 * forward, the worker goes on for as long as the lease would have lasted. */
+	bool taken_over;
 };
 
 /* ledger_stage in pieces: new, prepare, the course of attempts, decided. NULL without memory. */

@@ -182,8 +182,9 @@ static int on_ready(void *user, char *address, char *own_address, int port, int 
 {
 	const struct call *call = user;
 	(void)address, (void)own_address, (void)port, (void)own_port;
-	return call->send_by_us && env_steady_us(call->env) > call->send_by_us ? CURL_PREREQFUNC_ABORT
-	                                                                       : CURL_PREREQFUNC_OK;
+	bool late = (call->send_by_us && env_steady_us(call->env) > call->send_by_us) ||
+	            (call->send_by_wall_us && env_wall_us(call->env) > call->send_by_wall_us);
+	return late ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
 /* Asked now and then. */

@@ -32,6 +32,7 @@ struct call {
 	size_t body_size;
 	int64_t deadline_us;     /* for all of it */
 	int64_t send_by_us;      /* on the steady clock: later nothing is sent any more; 0: whenever */
+	int64_t send_by_wall_us; /* likewise on the wall clock, which goes on while a machine sleeps */
 	bool repeatable;         /* it may be made twice: a connection may be used again */
 	const atomic_bool *stop; /* becomes true when it is not wanted any more; NULL: it is wanted */
 	size_t answer_max;       /* bytes of the answer's body that are kept; more: `too_large` */

@@ -129,7 +129,7 @@ class Service:
     def sent(self, key):
         """How often requests under this key of a client have come, carried out or not."""
         with self.lock:
-            return max(1, sum(1 for seen in self.seen if key and seen[2].get("Ibid-Client-Key") == key))
+            return sum(1 for seen in self.seen if key and seen[2].get("Ibid-Client-Key") == key)
 
     def post(self, handler, body):
         self.note(handler, body)
@@ -137,7 +137,7 @@ class Service:
             modes = json.loads(body).get("mode", "work").split(",")  # one for each time that the key comes
         except (ValueError, AttributeError):
             modes = ["work"]
-        mode = modes[min(self.sent(handler.headers.get("Ibid-Client-Key")), len(modes)) - 1]
+        mode = modes[min(max(1, self.sent(handler.headers.get("Ibid-Client-Key"))), len(modes)) - 1]
         if mode == "busy-large":
             handler.say(503, b"x" * (3 << 20), Content_Type="text/plain")
         elif mode in NOT_NOW:

@@ -110,13 +110,18 @@ class Clock:
 
     def __init__(self, bed):
         self.path = os.path.join(bed.dir, "clock-" + uuid.uuid4().hex[:8])
-        self.ahead_us = 0
+        self.steady_us = self.wall_us = 0
         self.advance(0)
 
     def advance(self, seconds):
-        self.ahead_us += int(seconds * 1000000)
+        self.steady_us += int(seconds * 1000000)
+        self.set_wall(seconds)
+
+    def set_wall(self, seconds):
+        """The wall clock alone is set forward, as when it was wrong and is put right."""
+        self.wall_us += int(seconds * 1000000)
         with open(self.path, "r+b" if os.path.exists(self.path) else "wb") as handle:
-            handle.write(struct.pack("=q", self.ahead_us))
+            handle.write(struct.pack("=qq", self.steady_us, self.wall_us))
 
 
 class Server:

@@ -397,6 +397,39 @@ class Proxy(Proxied):
         self.assertEqual(self.await_answer(lives, "k-1", document, 200, "/hasty").body, b'{"order": 1}')
         self.assertEqual((self.service.sent("k-1"), self.service.times("k-1")), (2, 1))
 
+    def test_a_clock_that_is_set_forward_ends_no_call(self):  # I4
+        """To the store the lease has ended, and is taken over while the call goes on. The service, which has not begun, knows
+        nothing of it: that is believed only when the call must be over by a clock that nobody sets."""
+        self.contract("long", "POST /long", deadline="50s", lease="60s", inquiry=INQUIRY % "1s")
+        clock, document = Clock(self), {"mode": "late,work"}
+        server = self.proxy(clock=clock)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            first = pool.submit(self.order, server, "k-1", document, "/long")
+            while not self.service.sent("k-1"):
+                time.sleep(0.01)
+            self.set_clock_of_store(clock)
+            self.await_state("k-1", "UNKNOWN")
+            for _ in range(4):
+                self.await_asked_again(clock, server)
+            self.assertEqual(self.order(server, "k-1", document, "/long").status, 202)
+            self.assertEqual((self.state("k-1"), self.service.sent("k-1")), ("UNKNOWN", 1))
+            self.service.free.set()
+            self.assertEqual(first.result(LIMIT_S).status, 202)
+        self.assertEqual(self.await_answer(server, "k-1", document, 200, "/long").body, b'{"order": 1}')
+        self.assertEqual((self.service.sent("k-1"), self.service.times("k-1")), (1, 1))
+
+    def test_a_key_that_can_not_be_a_header_is_sent_without_it(self):
+        self.contract("by-field", "POST /by-field", fields="  /ref: { type: text, required: true }")
+        with open(os.path.join(self.contracts, "by-field.yaml"), encoding="utf-8") as handle:
+            text = handle.read()
+        self.file("by-field.yaml", text + "key: { from: [/ref], generated_by: client }\n")
+        server = self.proxy()
+        answers = [self.order(server, None, '{"ref":"a\\u007fb"}', "/by-field") for _ in range(2)]
+        self.assertEqual([answer.status for answer in answers], [201, 201], answers)
+        (_, _, headers, _), = self.service.seen
+        self.assertIsNone(headers["Ibid-Client-Key"])
+        self.assertEqual(len(headers.get_all("Idempotency-Key")), 1)
+
     def test_without_an_inquiry_a_person_has_to_look(self):
         self.contract("by-hand", "POST /by-hand", recover="human", inquiry="", strategy="key")
         server = self.proxy()
@@ -785,10 +818,35 @@ class Proxy(Proxied):
 
 
 class ProxyOnSqlite(Proxy, Sqlite, unittest.TestCase):
-    pass
+    def set_clock_of_store(self, clock):
+        clock.set_wall(3600)
 
 
 class ProxyOnPostgres(Proxy, Postgres, unittest.TestCase):
+    def set_clock_of_store(self, clock):
+        """As if it had gone on by an hour since the claim."""
+        self.change("update ibid.command set lease_until = lease_until - interval '1 hour'")
+
+    def test_what_was_claimed_before_the_wall_clock_was_set_is_not_sent(self):  # I6
+        """As on a machine that slept: its steady clock stood still, and others may have taken the lease over."""
+        self.contract("hurry", "POST /hurry", lease="60s", deadline="4s")
+        user, host, port, name = re.fullmatch(r"postgres://(.*@)([^:]*):(\d+)/(.*)", self.url).groups()
+        wire, clock, straight = Wire(self, host, int(port)), Clock(self), self.url
+        self.url = "postgres://%s127.0.0.1:%d/%s" % (user, wire.port, name)
+        server = self.proxy("http.threads=1", clock=clock)
+        self.url = straight
+        wire.marked = b"stall-me"
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            late = pool.submit(self.order, server, "stall-me", {"item": "x"}, "/hurry")
+            self.assertTrue(wire.held.wait(LIMIT_S))
+            clock.set_wall(3600)
+            wire.flows.set()
+            told = late.result(LIMIT_S)
+        self.assertEqual((told.status, told.json["code"]), (502, "UPSTREAM_UNREACHABLE"), told)
+        self.assertEqual(self.service.seen, [])
+        self.assertEqual(self.order(server, "stall-me", {"item": "x"}, "/hurry").status, 201)
+        self.assertEqual(self.service.times("stall-me"), 1)
+
     def test_who_hears_too_late_of_its_claim_sends_nothing(self):  # I6
         """The store does not answer for longer than the lease; meanwhile another proxy has looked and was free to send."""
         self.contract("hurry", "POST /hurry", lease="6s", deadline="4s")

@@ -3,6 +3,7 @@
 never a part of one that a client made look like another (K05, E04).
 
 IBID_WIRE_CASES=N and IBID_WIRE_SEED=N: how many requests are made up, and which."""
+import concurrent.futures
 import contextlib
 import os
 import random
@@ -25,6 +26,7 @@ class WireService:
     """Keeps connections, and reads requests byte by byte as RFC 9112 says; what does not follow it is a fault."""
 
     def __init__(self, bed):
+        self.closes = False  # instead of answering
         self.requests, self.faults = [], []  # (request line, headers, body); what was wrong
         self.lock = threading.Lock()
         self.server = socket.create_server(("127.0.0.1", 0), backlog=200)
@@ -53,6 +55,8 @@ class WireService:
                     return  # broken off
                 with self.lock:
                     self.requests.append((first, headers, body))
+                if self.closes:
+                    return
                 client.sendall(b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n" + (b"" if first.startswith(b"HEAD") else b"ok"))
 
     def fault(self, *what):
@@ -63,7 +67,7 @@ class WireService:
         return [line.split(b":", 1)[1].strip() for line in headers if line.split(b":")[0].lower() == name]
 
     def read(self, wire, first, headers):
-        if not re.fullmatch(rb"[A-Z-]+ /[^ \r\n]* HTTP/1\.1\r\n", first):
+        if b"/hidden" in first or not re.fullmatch(rb"[A-Z-]+ /[\x21-\x7e]* HTTP/1\.1\r\n", first):
             self.fault("request line", first)
         for line in headers:
             if not re.fullmatch(rb"[%s]+: ?[^\r\n\x00]*\r\n" % re.escape(TCHAR), line):
@@ -146,6 +150,26 @@ class ProxyWire(Proxied):
                 self.assertIn(line, headers)
             self.assertEqual([line for line in headers if b"Trailer" in line], [])
 
+    def test_a_path_and_a_query_are_visible_ascii(self):  # RFC 9112, 3.2
+        server = self.proxy("upstream.other=all")
+        for byte in (b"\t", b"\x01", b"\x7f", b"\x80", b"\xa0", b"\xff"):
+            for target in (b"/pages%sx" % byte, b"/orders?a=%s" % byte):
+                got = server.raw(b"POST %s HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k-1\r\nContent-Length: 0\r\n\r\n" % target)
+                self.assertRegex(got, b"^HTTP/1.1 400 ", target)
+        self.assertEqual(self.service.requests, [])
+
+    def test_what_is_not_safe_to_repeat_is_sent_once(self):  # I4
+        """On connections that are kept libcurl sends a request again when the service closes one instead of answering."""
+        server = self.proxy("upstream.other=all")
+        for method in ("PURGE", "MOVE", "LOCK", "COPY", "MKCOL", "DELETE", "PATCH", "POST", "PUT"):
+            self.service.closes = False
+            with concurrent.futures.ThreadPoolExecutor(6) as pool:  # connections that could be used again
+                list(pool.map(lambda number: server.get("/pages"), range(12)))
+            self.service.requests.clear()
+            self.service.closes = True
+            self.assertEqual(server.ask(method, "/pages").status, 502)
+            self.assertEqual([first.split()[0].decode() for first, _, _ in self.service.requests], [method])
+
     def make_up(self, chance, number):
         """A request, or something like one. What it hides is in its body, or where a body might begin."""
         names = [b"Content-Length", b"Transfer-Encoding", b"Host", b"Expect", b"Connection", b"X-A", b"Trailer", b"Upgrade", b"TE",
@@ -189,7 +213,8 @@ class ProxyWire(Proxied):
             self.check(request)
         self.assertGreater(answers.get(b"201", 0), CASES // 10, answers)
         self.assertGreater(answers.get(b"400", 0), CASES // 10, answers)
-        self.assertEqual(server.get("/pages").status, 201)
+        self.assertEqual(server.ask("GET", "/pages", headers={"X-Mark": "last"}).status, 201)
+        self.check()
 
 
 class ProxyWireOnSqlite(ProxyWire, Sqlite, unittest.TestCase):

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* moved_clock.c -- the program `ibid` with a clock that a test moves.
  *
- * The tests link it with --wrap=env_system. The file named by IBID_TEST_CLOCK holds one 64-bit
- * number: by so many microseconds every clock of the process is ahead. Sleeping takes its usual
- * time, and so does everything that is no business of env's: sockets, libcurl, the database. */
+ * The tests link it with --wrap=env_system. The file named by IBID_TEST_CLOCK holds two 64-bit
+ * numbers: by how many microseconds the steady and the wall clock of the process are ahead.
+ * Sleeping takes its usual time, and so does everything that is no business of env's: sockets,
+ * libcurl, the database. */
 #include "base/env.h"
 
 #include <fcntl.h>
@@ -14,23 +15,25 @@
 struct env *__real_env_system(void);
 struct env *__wrap_env_system(void);
 
+enum { STEADY, WALL, CLOCKS };
+
 static const int64_t *ahead_us;
 
-static int64_t ahead(void)
+static int64_t ahead(int clock)
 {
-	return __atomic_load_n(ahead_us, __ATOMIC_SEQ_CST);
+	return __atomic_load_n(&ahead_us[clock], __ATOMIC_SEQ_CST);
 }
 
 static int64_t moved_wall(struct env *env)
 {
 	(void)env;
-	return env_wall_us(__real_env_system()) + ahead();
+	return env_wall_us(__real_env_system()) + ahead(WALL);
 }
 
 static int64_t moved_steady(struct env *env)
 {
 	(void)env;
-	return env_steady_us(__real_env_system()) + ahead();
+	return env_steady_us(__real_env_system()) + ahead(STEADY);
 }
 
 static void usual_sleep(struct env *env, int64_t us)
@@ -50,7 +53,8 @@ __attribute__((constructor)) static void map_clock(void)
 {
 	const char *path = getenv("IBID_TEST_CLOCK");
 	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	void *map = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof *ahead_us, PROT_READ, MAP_SHARED, fd, 0);
+	void *map = fd < 0 ? MAP_FAILED
+	                   : mmap(NULL, CLOCKS * sizeof *ahead_us, PROT_READ, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
 		abort(); /* a test that believes it moves the clock */
 	close(fd);
