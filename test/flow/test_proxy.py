@@ -356,10 +356,10 @@ class Proxy(Proxied):
         self.assertEqual(self.state("k-1"), "UNKNOWN")
         clock.advance(11 * 60)
         self.await_state("k-1", "FAILED")
-        self.assertEqual(self.order(servers[0], "k-1", document, "/hasty").status, 202)
+        self.assertEqual(self.retry(servers[0], "k-1", document, "/hasty").status, 202)
         self.await_asked_again(clock, *servers)
         for server in servers:
-            self.assertEqual(self.order(server, "k-1", document, "/hasty").status, 202)
+            self.assertEqual(self.retry(server, "k-1", document, "/hasty").status, 202)
         self.assertEqual((self.state("k-1"), self.service.sent("k-1"), self.service.times("k-1")), ("UNKNOWN", 2, 0))
         # Who starts anew knows nothing of how long it has been: it waits for all of it.
         clock.advance(20 * 60)
@@ -384,7 +384,7 @@ class Proxy(Proxied):
         clock.advance(31 * 60)
         self.await_state("k-1", "FAILED")
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            lost = pool.submit(self.order, dies, "k-1", document, "/hasty")
+            lost = pool.submit(self.retry, dies, "k-1", document, "/hasty")
             while self.service.sent("k-1") < 2:
                 time.sleep(0.01)
             dies.kill()
@@ -411,7 +411,7 @@ class Proxy(Proxied):
             self.await_state("k-1", "UNKNOWN")
             for _ in range(4):
                 self.await_asked_again(clock, server)
-            self.assertEqual(self.order(server, "k-1", document, "/long").status, 202)
+            self.assertEqual(self.retry(server, "k-1", document, "/long").status, 202)
             self.assertEqual((self.state("k-1"), self.service.sent("k-1")), ("UNKNOWN", 1))
             self.service.free.set()
             self.assertEqual(first.result(LIMIT_S).status, 202)
