@@ -543,7 +543,7 @@ class Serve:
     def test_what_a_client_writes_is_never_told_as_broken_json(self):
         server = Server(self)
         head = b"POST /v1/commands/note HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\nContent-Length: 2\r\nContent-Type: "
-        for data, status in ((b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n", 404), (b"GET /problems/%ff HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        for data, status in ((b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n", 400), (b"GET /problems/%ff HTTP/1.1\r\nHost: x\r\n\r\n", 400),
                              (b"GET /v1/commands/note/%ff HTTP/1.1\r\nHost: x\r\n\r\n", 400),
                              (b"GET /v1/commands?key=%ff HTTP/1.1\r\nHost: x\r\n\r\n", 400),
                              (b"POST /v1/commands/%ff HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", 400),
