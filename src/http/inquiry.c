@@ -106,10 +106,12 @@ static bool had_settled(const struct asked_one *one, int64_t asked_us, int64_t s
 	return settle_us == 0 || (one && asked_us - one->seen_us >= settle_us); /* Q2 */
 }
 
+/* How the service is asked is the newest contract's word; the lease is that of the row's version.
+ */
 static int64_t settle_of(const struct contract *contract, const struct ibid_staged *staged)
 {
 	return contract->upstream.inquiry.settle_us +
-	       (staged->taken_over ? contract->staged.lease_us : 0); /* Q3 */
+	       (staged->taken_over ? staged->sub.contract->staged.lease_us : 0); /* Q3 */
 }
 
 /* ---- One inquiry ---------------------------------------------------------------------------- */
