@@ -32,7 +32,7 @@ VARIANTS = {
     "soft": [(r"business: final", "business: retry")],
     "brief": [(r"store: full", "store: reference")],
     "strict": [(r"unknown_fields: keep", "unknown_fields: refuse")],
-    "short": [(r"retain: 400d", "retain: 1ms")],
+    "short": [(r"retain: 400d", "retain: 1h")],
 }
 
 # What holds a handler to its strategy, where the engine runs it.
@@ -308,6 +308,7 @@ class SqlApi(unittest.TestCase):
         self.assertEqual((brief["body"], brief["status"], brief["resource_id"]), (None, 201, brief["id"]))
         self.pay(self.app, "short", operation="short-payment")
         self.app.commit()
+        self.ask(self.root, "update ibid.command set expires_at = expires_at - interval '1 hour' where key = 'short'")
         self.assertEqual(self.begin(self.app, "short", operation="short-payment")["decision"], "expired")
 
     def test_an_invalid_payload_is_a_stable_rejection_in_sql_and_c_alike(self):  # B01, A03
