@@ -4,6 +4,7 @@
  * Who acts is the token's client, whatever a header says. Another tenant's item is as if it were
  * not there. */
 #include "base/canon.h"
+#include "base/decimal.h"
 #include "base/json.h"
 #include "base/obj.h"
 #include "http/act.h"
@@ -11,7 +12,6 @@
 #include "http/document.h"
 #include "http/request.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -292,6 +292,17 @@ static bool read_answer(struct request *request, const struct json *member, stru
 	return good || act_bad_member(request, "answer", "is too large");
 }
 
+static bool read_status(struct request *request, const struct json *member, struct act *act)
+{
+	struct decimal number;
+	struct ibid_err err;
+	if (member->type != JSON_NUMBER || decimal_read(member->text, member->size, &number, &err) ||
+	    number.scale || number.units < 200 || number.units > 399)
+		return act_bad_member(request, "status", "must be a number from 200 to 399");
+	act->confirmation.status = (int)number.units;
+	return true;
+}
+
 static bool read_member(struct request *request, const struct json *member, struct act *act)
 {
 	for (size_t i = 0; i < TEXTS; i++) {
@@ -301,13 +312,9 @@ static bool read_member(struct request *request, const struct json *member, stru
 	}
 	if (act->kind == ACT_RESOLVE && strcmp(member->name, "answer") == 0)
 		return read_answer(request, member, act);
-	if (act->kind != ACT_RESOLVE || strcmp(member->name, "status") != 0)
-		return act_bad_member(request, member->name, "is not a member of it");
-	if (member->type != JSON_NUMBER || strlen(member->text) != 3 ||
-	    strspn(member->text, "0123456789") != 3)
-		return act_bad_member(request, "status", "must be a number from 200 to 399");
-	act->confirmation.status = atoi(member->text);
-	return true;
+	if (act->kind == ACT_RESOLVE && strcmp(member->name, "status") == 0)
+		return read_status(request, member, act);
+	return act_bad_member(request, member->name, "is not a member of it");
 }
 
 /* False: the request is answered. */

@@ -9,6 +9,7 @@
 #include "http/forward.h"
 #include "http/payload_schema.h"
 #include "http/request.h"
+#include "http/text_schema.h"
 #include "store/store.h"
 
 #include <assert.h>
@@ -424,10 +425,7 @@ static void add_header_param(struct str *out, const char *name, bool required, c
 	obj_end(out, '}');
 }
 
-static const char name_schema[] = "{\"type\":\"string\",\"maxLength\":128}";
-static const char traceparent_schema[] =
-    "{\"type\":\"string\",\"pattern\":\"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}\"}";
-static const char tracestate_schema[] = "{\"type\":\"string\",\"maxLength\":512}";
+static const char any_text[] = "{\"type\":\"string\"}";
 
 static void add_command_headers(struct str *out, const struct contract *contract)
 {
@@ -436,22 +434,21 @@ static void add_command_headers(struct str *out, const struct contract *contract
 	              contract->upstream.without_key == UPSTREAM_WITHOUT_KEY_PASS;
 	if (!contract || from_header)
 		add_header_param(
-		    out, "Idempotency-Key", from_header && !passes,
-		    "{\"type\":\"string\",\"minLength\":1,\"maxLength\":512}",
+		    out, "Idempotency-Key", from_header && !passes, KEY_SCHEMA,
 		    "1 to 255 bytes, bare or as a quoted string: a new one for each intent, the "
 		    "same for each retry");
-	add_header_param(out, "Correlation-Id", false, name_schema,
+	add_header_param(out, "Correlation-Id", false, HEADER_NAME_SCHEMA,
 	                 "Kept with the audit entry and the events, and returned");
 	add_header_param(
-	    out, "Causation-Id", false, name_schema,
+	    out, "Causation-Id", false, HEADER_NAME_SCHEMA,
 	    "What caused the command; kept with the audit entry and the events, and returned");
 	add_header_param(
-	    out, "traceparent", false, traceparent_schema,
+	    out, "traceparent", false, any_text,
 	    "W3C trace context; kept, with a span of ibid's own as the parent, in the audit "
 	    "entry and the events. A malformed one is as if none was sent");
-	add_header_param(out, "tracestate", false, tracestate_schema,
-	                 "Kept with a valid traceparent; dropped when it is longer");
-	add_header_param(out, "Ibid-Actor", false, name_schema,
+	add_header_param(out, "tracestate", false, any_text,
+	                 "Kept with a valid traceparent; dropped when it is longer than 512 bytes");
+	add_header_param(out, "Ibid-Actor", false, HEADER_NAME_SCHEMA,
 	                 "The acting person or service; the client when left out");
 }
 

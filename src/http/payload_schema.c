@@ -6,6 +6,7 @@
 
 #include "base/obj.h"
 #include "http/route.h"
+#include "http/text_schema.h"
 
 #include <string.h>
 
@@ -73,6 +74,8 @@ static void add_text(struct str *out, const struct contract_field *field)
 {
 	add_type(out, "string", field->required);
 	add_choices(out, field);
+	if (!field->one_of.count)
+		obj_raw(out, "pattern", "\"" TEXT_PATTERN "\"");
 	if (field->max)
 		obj_int(out, "maxLength", (int64_t)field->max);
 }

@@ -3,6 +3,7 @@
 
 #include "base/utf8.h"
 #include "http/answer.h"
+#include "http/text_schema.h"
 
 #include <string.h>
 #include <strings.h>
@@ -11,67 +12,83 @@
 #define BIT(n)       (1u << (n))
 
 static const struct route_query list_queries[] = {
-    {"operation", "{\"type\":\"string\"}", "only those of this operation"},
-    {"key", "{\"type\":\"string\"}", "only those with this key"},
-    {"client", "{\"type\":\"string\"}", "only those of this client; for operators"},
-    {"state", "{\"type\":\"string\"}", "only those in this state, such as COMPLETED"},
+    {"operation", TEXT_SCHEMA, "only those of this operation"},
+    {"key", TEXT_SCHEMA, "only those with this key"},
+    {"client", TEXT_SCHEMA, "only those of this client; for operators"},
+    {"state",
+     "{\"enum\":[\"ACCEPTED\",\"IN_PROGRESS\",\"COMPLETED\",\"REJECTED\",\"FAILED\",\"UNKNOWN\"]}",
+     "only those in this state"},
     {"limit", "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"default\":50}",
      "how many at most"},
-    {"after", "{\"type\":\"string\",\"format\":\"uuid\"}", "the `next` of the page before"},
+    {"after", ID_SCHEMA, "the `next` of the page before"},
     {0},
 };
 static const struct route_query command_queries[] = {
-    {"resource", "{\"type\":\"string\"}", "where the scope of the contract has it"},
-    {"client", "{\"type\":\"string\"}", "whose it is; for operators"},
+    {"resource", NAME_IF_ANY, "where the scope of the contract has it"},
+    {"client", NAME_IF_ANY, "whose it is; for operators"},
     {0},
 };
 
 static const struct route_query exception_queries[] = {
-    {"queue", "{\"type\":\"string\"}", "only those in this queue, such as business"},
+    {"queue",
+     "{\"enum\":[\"dead-letter\",\"business\",\"reconciliation\",\"security\",\"data-quality\"]}",
+     "only those in this queue"},
     {"state", "{\"enum\":[\"open\",\"resolved\",\"all\"],\"default\":\"open\"}",
      "only those in this state"},
-    {"owner", "{\"type\":\"string\"}", "only those of this team"},
-    {"assignee", "{\"type\":\"string\"}", "only those of this person"},
+    {"owner", TEXT_SCHEMA, "only those of this team"},
+    {"assignee", TEXT_SCHEMA, "only those of this person"},
     {"limit", "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"default\":50}",
      "how many at most"},
-    {"after", "{\"type\":\"string\",\"format\":\"uuid\"}", "the `next` of the page before"},
+    {"after", ID_SCHEMA, "the `next` of the page before"},
     {0},
 };
 
 static const struct route_query outbox_queries[] = {
-    {"destination", "{\"type\":\"string\"}", "only toward this destination"},
-    {"state", "{\"type\":\"string\"}", "only those in this state, such as PARKED"},
-    {"type", "{\"type\":\"string\"}", "only events of this type"},
-    {"aggregateType", "{\"type\":\"string\"}", "only events of aggregates of this type"},
-    {"aggregateId", "{\"type\":\"string\"}", "only events of the aggregate of this id"},
+    {"destination", TEXT_SCHEMA, "only toward this destination"},
+    {"state",
+     "{\"enum\":[\"PENDING\",\"CLAIMED\",\"PUBLISHED\",\"FAILED\",\"PARKED\",\"SKIPPED\","
+     "\"CANCELLED\"]}",
+     "only those in this state"},
+    {"type", TEXT_SCHEMA, "only events of this type"},
+    {"aggregateType", TEXT_SCHEMA, "only events of aggregates of this type"},
+    {"aggregateId", TEXT_SCHEMA, "only events of the aggregate of this id"},
     {"limit", "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"default\":50}",
      "how many at most"},
-    {"after", "{\"type\":\"string\"}", "the `next` of the page before"},
+    {"after", TEXT_SCHEMA_OF("^" TEXT_ID "(?:/[^\\\\u0000]*)?$"), "the `next` of the page before"},
     {0},
 };
 
 /* What people send to act on exceptions. */
-#define TEXT_MEMBER(name) "\"" name "\":{\"type\":\"string\"}"
-#define REASON_MEMBER     "\"reason\":{\"type\":\"string\",\"minLength\":1}"
-#define ACT_BODY(required, members)                                                                \
+#define MEMBER(name, schema) "\"" name "\":" schema
+#define REASON               MEMBER("reason", REASON_SCHEMA)
+#define ACT_BODY(required, members, rule)                                                          \
 	"{\"type\":\"object\",\"required\":[" required                                                 \
-	"],\"additionalProperties\":false,\"properties\":{" members "}}"
+	"],\"additionalProperties\":false,\"properties\":{" members "}" rule "}"
 static const char assign_body[] = ACT_BODY(
-    "\"reason\"", TEXT_MEMBER("assignee") "," TEXT_MEMBER("owner") "," REASON_MEMBER);
+    "\"reason\"", MEMBER("assignee", NAME_SCHEMA) "," MEMBER("owner", NAME_SCHEMA) "," REASON,
+    ",\"anyOf\":[{\"required\":[\"assignee\"]},{\"required\":[\"owner\"]}]");
+/* What duplicates get; only confirm-executed says it. */
+#define RESULT                                                                                     \
+	MEMBER("answer", "{\"description\":\"What duplicates get\"}")                                  \
+	"," MEMBER("resourceId", SHORT_SCHEMA(255)) "," MEMBER(                                        \
+	    "resourceType",                                                                            \
+	    SHORT_SCHEMA(128)) "," MEMBER("status",                                                    \
+	                                  "{\"type\":\"integer\",\"minimum\":200,\"maximum\":399}")
 static const char resolve_body[] = ACT_BODY(
-    "\"action\",\"reason\"",
-    TEXT_MEMBER("action") ",\"answer\":{\"description\":\"What duplicates get\"}," REASON_MEMBER
-                          "," TEXT_MEMBER("resourceId") "," TEXT_MEMBER(
-                              "resourceType") ",\"status\":{\"type\":\"integer\",\"minimum\":200,"
-                                              "\"maximum\":399}");
-static const char decide_body[] = ACT_BODY("\"reason\"", REASON_MEMBER);
+    "\"action\",\"reason\"", MEMBER("action", TEXT_GIVEN) "," REASON "," RESULT,
+    ",\"dependentRequired\":{\"resourceId\":[\"resourceType\"],\"resourceType\":[\"resourceId\"]},"
+    "\"anyOf\":[{\"properties\":{\"action\":{\"const\":\"confirm-executed\"}}},"
+    "{\"properties\":{\"answer\":false,\"resourceId\":false,\"status\":false}}]");
+static const char decide_body[] = ACT_BODY("\"reason\"", REASON, "");
 static const char event_body[] = ACT_BODY("\"destination\",\"reason\"",
-                                          TEXT_MEMBER("destination") "," REASON_MEMBER);
-
+                                          MEMBER("destination", TEXT_GIVEN) "," REASON, "");
 static const char pause_body[] = ACT_BODY(
     "\"kind\",\"reason\"",
-    "\"kind\":{\"enum\":[\"relay\",\"destination\",\"event\"]},\"name\":{\"type\":\"string\","
-    "\"description\":\"Of the destination or event type\"}," REASON_MEMBER);
+    "\"kind\":{\"enum\":[\"relay\",\"destination\",\"event\"]},"
+    "\"name\":{\"type\":\"string\",\"description\":\"Of the destination or event type\"}," REASON,
+    ",\"oneOf\":[{\"properties\":{\"kind\":{\"const\":\"relay\"},\"name\":{\"const\":\"\"}}},"
+    "{\"properties\":{\"kind\":{\"enum\":[\"destination\",\"event\"]},"
+    "\"name\":" NAME_SCHEMA "},\"required\":[\"name\"]}]");
 
 #define WORKERS        (ROLE_OPERATOR | ROLE_APPROVER | ROLE_ADMIN)
 #define EVENT_PROBLEMS (ACT_PROBLEMS | BIT(PROBLEM_NOT_HELD))

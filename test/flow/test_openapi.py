@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.parse
 
 import psycopg2
 
@@ -231,7 +232,7 @@ class OpenApi(Described):
         schema = note["requestBody"]["content"]["application/json"]["schema"]
         self.assertEqual(schema, {"type": "object", "properties": {
             "amount": {"type": ["number", "null"], "exclusiveMinimum": 0, "multipleOf": decimal.Decimal("0.01")},
-            "text": {"type": ["string", "null"], "maxLength": 200}}})
+            "text": {"type": ["string", "null"], "maxLength": 200, "pattern": r"^[^\u0000]*$"}}})
         self.assertFalse(note["requestBody"]["required"])
         twin = document["paths"]["/topics/{topic}/notes"]["put"]  # whose key is not in a header
         self.assertNotIn("Idempotency-Key", [one["name"] for one in twin["parameters"]])
@@ -280,13 +281,13 @@ class OpenApi(Described):
         server = Server(self)
         document = self.document(server)
         schema = document["paths"]["/topics/{name}/everything"]["put"]["requestBody"]["content"]["application/json"]["schema"]
-        good = [{}, {"text": "abc"}, {"text": "\U0001F600" * 3}, {"text": None}, {"kind": "a"}, {"kind": None}, {"count": 1},
+        good = [{}, {"text": "abc"}, {"text": "\U0001F600" * 3}, {"text": None}, {"text": "\n"}, {"kind": "a"}, {"kind": None}, {"count": 1},
                 {"count": 9}, {"count": 9.0}, {"amount": 0.01}, {"amount": 100}, {"amount": 19.99}, {"amount": 0.1},
                 {"ratio": 0.123456789}, {"ratio": -5}, {"flag": False}, {"day": "2026-02-28"}, {"day": None},
                 {"at": "2026-02-28T10:00:00Z"}, {"at": "2026-02-28T10:00:00.123+01:00"}, {"extra": [1, {"a": None}]},
                 {"extra": "x"}, {"extra": None}, {"from": {"first name": "A", "address": None}},
                 {"from": {"first name": "A", "address": {"zip": "12345"}}}, {"from": {"first name": "A", "a/b": 7}}]
-        bad = [{"amount": None}, {"text": "abcd"}, {"text": 1}, {"kind": "c"}, {"kind": 1}, {"count": 0}, {"count": 10},
+        bad = [{"amount": None}, {"text": "abcd"}, {"text": 1}, {"text": "a\0b"}, {"kind": "c"}, {"kind": 1}, {"count": 0}, {"count": 10},
                {"count": 1.5}, {"count": "1"}, {"amount": 0}, {"amount": -1}, {"amount": 100.01}, {"amount": 0.001},
                {"amount": "1"}, {"ratio": True}, {"flag": "true"}, {"flag": 0}, {"day": "2026-02-30"}, {"day": 20260228},
                {"at": "yesterday"}, {"at": "2026-02-28T25:00:00Z"}, {"from": {}}, {"from": None}, {"from": "Ada"},
@@ -317,6 +318,88 @@ class OpenApi(Described):
             payload = dict({"topic": "t", "text": "x"}, **change)
             self.assertEqual(server.send("k-%d" % index, payload, "loose").status, 201 if wanted else 422, payload)
             self.assertEqual(self.holds(document, schema, payload), wanted, payload)
+
+    def operator(self):
+        """What a token with every role is sent as."""
+        made = subprocess.run([BIN, "token", "create", "--store", self.url, "--tenant", "t", "--client", "web", "--roles",
+                               "client,operator,approver,admin", "--json"], check=True, capture_output=True, timeout=LIMIT_S)
+        return {"Authorization": "Bearer " + json.loads(made.stdout)["token"], "Content-Type": "application/json"}
+
+    def test_schema_and_server_agree_about_questions(self):
+        server = Server(self)
+        document, headers = self.document(server), self.operator()
+        states = document["components"]["schemas"]["Command"]["properties"]["state"]["enum"]
+        some = "00000000-0000-0000-0000-000000000000"
+        number = {"good": ["1", "1000"], "bad": ["", "0", "1001", "x"]}
+        samples = {
+            "/v1/commands": {"state": {"good": states, "bad": ["", "DONE"]}, "after": {"good": [some], "bad": ["", "x"]},
+                             "operation": {"good": ["", "note", "none"]}, "key": {"good": ["", "\u00e9"]},
+                             "client": {"good": ["", "x"]}, "limit": number},
+            "/v1/exceptions": {"state": {"good": ["open", "resolved", "all"], "bad": ["", "OPENED"]},
+                               "queue": {"good": ["dead-letter", "business", "reconciliation", "security", "data-quality"],
+                                         "bad": ["", "x"]},
+                               "owner": {"good": ["", "team"]}, "assignee": {"good": ["", "ann"]},
+                               "after": {"good": [some], "bad": ["", "x"]}, "limit": number},
+            "/v1/outbox": {"state": {"good": ["PENDING", "CLAIMED", "PUBLISHED", "FAILED", "PARKED", "SKIPPED", "CANCELLED"],
+                                     "bad": ["", "SENT"]},
+                           "after": {"good": [some, some + "/log"], "bad": ["", "x", some + "x", "/log"]},
+                           "destination": {"good": ["", "log"]}, "type": {"good": ["", "Noted"]},
+                           "aggregateType": {"good": ["", "note"]}, "aggregateId": {"good": ["", "1"]}, "limit": number}}
+        for path, asked in samples.items():
+            described = {one["name"]: one["schema"] for one in document["paths"][path]["get"]["parameters"]}
+            self.assertEqual(set(described), set(asked), path)
+            for name, values in asked.items():
+                for value in (*values["good"], *values.get("bad", ())):
+                    answer = server.ask("GET", path + "?" + urllib.parse.urlencode({name: value}), headers=headers)
+                    wanted = value in values["good"]
+                    self.assertEqual(answer.status, 200 if wanted else 400, (path, name, value, answer))
+                    sent = int(value) if name == "limit" and value.isdigit() else value
+                    self.assertEqual(self.holds(document, described[name], sent), wanted, (path, name, value))
+
+    def test_schema_and_server_agree_about_what_people_send(self):
+        server = Server(self)
+        document, headers = self.document(server), self.operator()
+        item, event = "/v1/exceptions/{id}/", "/v1/outbox/{event}/"
+        said = {"reason": "so it is"}
+        reasons = [({"reason": "x" * 2000}, 404), ({"reason": " x"}, 404), ({"reason": " \t\r\n"}, 400), ({"reason": ""}, 400),
+                   ({"reason": "a\0b"}, 400), ({"reason": "x" * 2001}, 400), ({"reason": 1}, 400), ({}, 400),
+                   ({**said, "other": 1}, 400)]
+        names = [("ann", 404), ("a b", 404), ("x" * 128, 404), ("\u00e9" * 32, 404), ("", 400), (" ann", 400), ("ann ", 400),
+                 ("a\u0085b", 400), ("\u2003ann", 400), ("x" * 129, 400), ("a\0b", 400)]
+        samples = [(item + "assign", dict(sent, owner="team"), status) for sent, status in reasons]
+        samples += [(item + "assign", dict(said, **{who: name}), status) for who in ("owner", "assignee") for name, status in names]
+        samples += [(item + "assign", said, 400)]
+        samples += [(item + verb, sent, status) for verb in ("approve", "decline") for sent, status in reasons]
+        samples += [(item + "resolve", dict(said, action="confirm-executed", **more), status) for more, status in (
+            ({}, 404), ({"status": 200}, 404), ({"status": 399}, 404), ({"status": 266.0}, 404), ({"status": 199}, 400),
+            ({"status": 400}, 400), ({"status": 200.5}, 400), ({"status": "200"}, 400), ({"status": None}, 400),
+            ({"answer": None}, 404), ({"answer": {"a": [1]}}, 404), ({"resourceType": "note", "resourceId": "1"}, 404),
+            ({"resourceType": "a\0", "resourceId": "1"}, 400))]
+        samples += [(event + "release", dict(sent, destination="log"), status) for sent, status in reasons]
+        samples += [("/v1/pauses/resume", dict(said, kind="destination", name=name), 409 if status == 404 else status)
+                    for name, status in names]
+        samples += [("/v1/pauses/resume", dict(said, kind="destination"), 400), ("/v1/pauses/resume", dict(said, kind="x"), 400),
+                    ("/v1/pauses/resume", dict(said, kind="relay"), 409),
+                    ("/v1/pauses/resume", dict(said, kind="relay", name="log"), 400)]
+        for path, body, status in samples:
+            place = re.sub("{.*}", "00000000-0000-0000-0000-000000000000", path)
+            answer = server.ask("POST", place, json.dumps(body), headers)
+            self.assertEqual(answer.status, status, (path, body, answer))
+            schema = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+            self.assertEqual(self.holds(document, schema, body), status != 400, (path, body))
+
+    def test_schema_and_server_agree_about_keys(self):
+        server = Server(self)
+        document = self.document(server)
+        schema = next(one["schema"] for one in document["paths"]["/topics/{topic}/notes"]["post"]["parameters"]
+                      if one["name"] == "Idempotency-Key")
+        for key, wanted in (("k", True), ("a b", True), ("x" * 255, True), ("x" * 256, False), ('"a b"', True),
+                            (r'"a\"\\"', True), ('"' + "x" * 255 + '"', True), ('"' + r"\"" * 255 + '"', True),
+                            ('"' + "x" * 256 + '"', False), ('""', False), ('"', False), ('"a', False), ('"a"b', False),
+                            (r'"a\b"', False), ("", False), ("a\tb", False)):
+            answer = server.send(key, {"topic": "keys", "text": "the same"}, "note-cold")
+            self.assertEqual(answer.status, 201 if wanted else 400, (key, answer))
+            self.assertEqual(self.holds(document, schema, key), wanted, key)
 
     # ---- What is answered -----------------------------------------------------------------------
 
