@@ -740,7 +740,7 @@ static void a_conflict_leaves_evidence_with_the_callers_commit(void **state) /* 
 	own_close(&own);
 }
 
-static void a_retry_is_judged_under_the_version_on_its_row(void **state) /* A05 */
+static void a_retry_is_judged_under_the_version_on_its_row(void **state) /* A03 */
 {
 	(void)state;
 	struct own own = own_open();

@@ -810,7 +810,7 @@ static void a_refusal_is_final_and_kept_as_the_contract_says(void **state) /* B0
 	assert_int_equal(bed_number(&bed, "select count(*) from ibid.answer"), 0);
 }
 
-static void a_refusal_loses_its_words_by_erasure(void **state) /* J06 */
+static void a_refusal_loses_its_words_by_erasure(void **state) /* K11 */
 {
 	(void)state;
 	char *erased = NULL;
@@ -834,7 +834,7 @@ static void a_refusal_loses_its_words_by_erasure(void **state) /* J06 */
 	ibid_result_free(result);
 }
 
-static void a_refusal_loses_its_words_with_its_key(void **state) /* B17 */
+static void a_refusal_loses_its_words_with_its_key(void **state) /* B10 */
 {
 	(void)state;
 	struct env_virtual later;

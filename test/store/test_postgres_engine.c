@@ -1623,7 +1623,6 @@ static void doctor_refuses_what_would_lose_commits(void **state)
 	assert_non_null(strstr(examine(8).refusal, "no schema"));
 }
 
-/* K08 */
 static void doctor_sees_what_a_role_was_given(void **state)
 {
 	(void)state;
