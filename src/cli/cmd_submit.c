@@ -119,7 +119,7 @@ static int submit(struct ibid *ibid, const struct args *args, const struct ibid_
 		print_text(result, args->values[OPT_KEY]);
 	else if (!print_json(result))
 		exit = CLI_ERROR;
-	if (!out_flush())
+	if (!out_flush() && !out_reader_ended())
 		say("the command has its outcome: send the same again with the same key to read it");
 	ibid_result_free(result);
 	return exit;

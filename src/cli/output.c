@@ -32,7 +32,7 @@ void out_init(void)
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", modes[fd]) != fd)
 			abort();
 	}
-	/* A reader that went away is an error of ours to report, not a silent death. */
+	/* A reader that ended early ends neither a server nor what a command still has to do. */
 	signal(SIGPIPE, SIG_IGN);
 }
 
@@ -49,13 +49,18 @@ bool out_flush(void)
 	return !out_errno;
 }
 
+bool out_reader_ended(void)
+{
+	return out_errno == EPIPE;
+}
+
 int out_finish(int code)
 {
 	out_flush();
 	/* Some file systems report only here that there was no space. */
 	if (close(STDOUT_FILENO) != 0 && !out_errno)
 		out_errno = errno;
-	if (!out_errno)
+	if (!out_errno || out_reader_ended())
 		return code;
 	say("the output could not be written: %s", strerror(out_errno));
 	return CLI_ERROR;

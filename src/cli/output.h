@@ -19,11 +19,15 @@ enum { OUTPUT_BYTES_MAX = 256 << 20 };
  * must not become the database's file. Call first. */
 void out_init(void);
 
-/* Everything was written, or the reason is told and `code` becomes CLI_ERROR. Call last. */
+/* Everything was written, or the reason is told and `code` becomes CLI_ERROR. A reader that ended
+ * early (`ibid … | head -1`) has what it wanted: that is no error. Call last. */
 int out_finish(int code);
 
 /* Write out what is buffered. False when that, or anything before it, could not be written. */
 bool out_flush(void);
+
+/* Was it because the reader of the pipe has ended? */
+bool out_reader_ended(void);
 
 void out_bytes(const char *bytes, size_t size); /* as they are */
 void out_text(const char *text);                /* for a person: escaped, newlines kept */

@@ -70,6 +70,16 @@ def write(path, text):
         handle.write(text)
 
 
+def unread(command, **options):
+    """Run it with a standard output that its reader has closed already."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        return subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=LIMIT_S, **options)
+    finally:
+        os.close(writer)
+
+
 class Answer:
     """How one run ended."""
 
@@ -249,13 +259,17 @@ class Front(Case):
                                       stderr=subprocess.PIPE, timeout=LIMIT_S)
                 self.assertEqual(1, done.returncode)
                 self.assertIn(b"ibid: the output could not be written", done.stderr)
-            with self.subTest(args=args, pipe="broken"):
-                reader, writer = os.pipe()
-                os.close(reader)
-                done = subprocess.run([BIN, *args], stdout=writer, stderr=subprocess.PIPE, timeout=LIMIT_S)
-                os.close(writer)
-                self.assertEqual((1, b"ibid: the output could not be written: Broken pipe\n"),
-                                 (done.returncode, done.stderr))
+
+    def test_a_reader_that_ended_early_is_no_error(self):
+        text, wrong = self.file("x.json", "[1]"), self.path("wrong")
+        os.mkdir(wrong)
+        write(os.path.join(wrong, "a.yaml"), "operation: a\n")
+        for code, args in ((0, ["canon", text]), (0, ["help"]), (0, ["help", "settings"]), (0, ["version", "--json"]),
+                           (0, ["contract", "matrix", EXAMPLE]), (8, ["contract", "check", wrong])):
+            with self.subTest(args=args):
+                done = unread([BIN, *args])
+                self.assertEqual(code, done.returncode)  # what the command has to say by its code, it says
+                self.assertNotIn(b"written", done.stderr)
 
     def test_a_broken_locale_changes_nothing(self):
         plain = self.ibid("contract", "matrix", EXAMPLE).raw
@@ -912,6 +926,44 @@ class StoreCases:
             self.assertTrue(self.submit(key="k-%d" % number).out.startswith("replayed   201"))
         self.assertEqual(2, self.count("payment"))
         self.check_store()
+
+    def test_a_reader_that_ended_early_hides_no_outcome(self):  # I10
+        self.init()
+        self.submit()
+        command = self.show("--key", "k-1", "--operation", "create-payment", "--json").json["id"]
+        store = ["--store", self.store]
+        for code, args in (
+                (0, ["init", *store, "--contracts", self.contracts]), (0, ["migrate", *store]), (0, ["status", *store]),
+                (0, ["status", *store, "--json"]), (0, ["doctor", *store]), (0, ["command", "list", *store]),
+                (0, ["command", "list", *store, "--json"]), (0, ["command", "show", *store, "--tenant", "acme", command]),
+                (0, ["exception", "list", *store]), (0, ["outbox", "list", *store]), (0, ["pause", "list", *store]),
+                (0, ["token", "list", *store]), (0, ["retain", *store, "--contracts", self.contracts]),
+                (0, self.command()), (0, self.command(key="k-2")), (4, self.command(key="k-3"))):
+            payload = PAYMENT if code == 0 else PAYMENT.replace("12.50", "99.00")
+            if code == 4:
+                self.submit(key="k-3")
+            with self.subTest(args=args):
+                done = unread([BIN, *args], input=payload.encode(), env=clean_environment())
+                self.assertEqual(code, done.returncode, done.stderr)
+                for word in (b"written", b"Broken pipe", b"same key"):
+                    self.assertNotIn(word, done.stderr)
+        self.assertEqual(3, self.count("payment"))  # what it was to do, it did
+        # A token that nobody has seen is of no use: this one has to be told.
+        done = unread([BIN, "token", "create", *store, "--tenant", "acme", "--client", "c", "--roles", "client"],
+                      env=clean_environment())
+        self.assertEqual(1, done.returncode)
+        self.assertIn(b"the token could not be shown", done.stderr)
+        self.check_store()
+
+    def test_a_list_that_is_cut_off_by_its_reader_is_quiet(self):
+        self.init()
+        self.submit()
+        for more in ("", " --json"):
+            done = subprocess.run(["bash", "-o", "pipefail", "-c", '"$0" "$@"%s | head -n 1' % more, BIN, "command", "list",
+                                   "--store", self.store], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT_S,
+                                  env=clean_environment())
+            self.assertEqual((0, b""), (done.returncode, done.stderr))
+            self.assertEqual(1, done.stdout.count(b"\n"))
 
     def test_closed_descriptors_never_become_the_database(self):
         self.init()

@@ -435,6 +435,16 @@ class Serve:
         self.assertEqual(server.send("k-1", HELLO).status, 201)
         self.assertEqual(server.stop(), 0)
 
+    def test_a_server_whose_readers_have_ended_goes_on(self):  # K10
+        ours, theirs = os.pipe()
+        server = Server(self, stderr=theirs)
+        os.close(theirs)
+        os.close(ours)
+        server.process.stdout.close()
+        self.ask_often(server, 500)
+        self.assertEqual(server.send("k-1", HELLO).status, 201)
+        self.assertEqual(server.stop(), 0)
+
     def test_what_a_log_had_no_room_for_is_counted_there(self):
         server, pipe = self.stalled()
         asked = 0
