@@ -143,7 +143,8 @@ IBID_API void ibid_close(struct ibid *ibid);
 typedef enum ibid_code ibid_handler(struct ibid_work *work, void *user);
 
 /* Register the callback for an operation whose contract says `handler: callback`. Call before the
- * first submit of that operation; not while other threads submit. */
+ * first submit of that operation; not while other threads submit. Without it a command that is done
+ * is replayed all the same, and one that is not is IBID_MISUSE. */
 IBID_API IBID_CHECK enum ibid_code ibid_handle(struct ibid *ibid, const char *operation,
                                                ibid_handler *handler, void *user,
                                                struct ibid_err *err);

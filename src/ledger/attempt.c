@@ -395,6 +395,24 @@ static enum ibid_code hold(struct submission *sub, struct tx **tx,
 	return code ? code : commit(sub, tx, &row, ret, err);
 }
 
+/* What is done already is replayed anywhere; only a program that has the handler runs it. */
+static enum ibid_code check_handler(const struct submission *sub, struct ibid_err *err)
+{
+	const char *name = sub->contract->name;
+	if (sub->errand != ERRAND_SUBMIT)
+		return IBID_OK;
+	if (sub->contract->staged.lease_us)
+		return err_set(err, IBID_MISUSE, "operation %s is staged: it is run by %s", name,
+		               contract_run_by(sub->contract));
+	if (!sub->script && !sub->handler)
+		return err_set(err, IBID_MISUSE,
+		               "operation %s has `handler: callback`: only a program that gives the "
+		               "callback to ibid_handle can run it; elsewhere a command that is done is "
+		               "replayed, and this one is not done",
+		               name);
+	return IBID_OK;
+}
+
 /* The transaction holds the identity: bring it to an outcome. */
 static enum ibid_code perform(struct submission *sub, struct tx **tx,
                               const struct command_row *previous, enum step *ret,
@@ -403,11 +421,10 @@ static enum ibid_code perform(struct submission *sub, struct tx **tx,
 	struct ibid_work work;
 	const char *why = NULL;
 	bool linked = false;
-	enum ibid_code code = IBID_OK;
 	const struct command_row *same = submission_continued(sub, previous);
-	if (sub->errand == ERRAND_SUBMIT && sub->contract->staged.lease_us)
-		return err_set(err, IBID_MISUSE, "operation %s is staged: it is run by %s",
-		               sub->contract->name, contract_run_by(sub->contract));
+	enum ibid_code code = check_handler(sub, err);
+	if (code)
+		return code;
 	attempt_work(&work, sub, *tx, same ? same->id : sub->id);
 	if (sub->payload)
 		code = fields_check(&sub->attempt, sub->contract, sub->payload, &work.params, &why, err);

@@ -119,11 +119,6 @@ enum ibid_code submission_prepare(struct submission *sub, const struct ibid_comm
 	sub->script = sub->operation->script;
 	sub->handler = sub->operation->handler;
 	sub->user = sub->operation->user;
-	if (!sub->script && !sub->handler && !sub->contract->staged.lease_us &&
-	    sub->errand != ERRAND_ADOPT)
-		return err_set(
-		    err, IBID_MISUSE,
-		    "operation %s has `handler: callback` and no callback: call ibid_handle first", name);
 	enum ibid_code code = read_names(sub, &command, err);
 	if (!code)
 		code = read_trace(sub, &command, err);

@@ -872,6 +872,20 @@ class StoreCases:
         self.refused(*self.command("derive-payment", "other"), stdin=payload, says="key")
         self.assertEqual(1, self.count("payment"))
 
+    def test_a_command_of_a_callback_that_is_done_is_replayed(self):  # B03
+        self.init()
+        first = self.submit(PAYMENT, "--json").json
+        path = self.path("contracts", "create-payment.yaml")
+        write(path, re.sub("handler:.*", "handler: callback", read(path).replace("version: 1", "version: 2")))
+        self.assertRegex(self.submit().out, r"\Areplayed   201  .*first executed \S+ \S+ ago\n\Z")
+        again = self.submit(PAYMENT, "--json").json
+        self.assertEqual((True, "executed", first["body"], first["command_id"]),
+                         tuple(again[name] for name in ("replayed", "decision", "body", "command_id")))
+        self.submit(PAYMENT.replace("12.50", "1"), code=4)
+        refused = self.refused(*self.command(key="k-2"), stdin=PAYMENT, says="callback")
+        self.assertIn("a command that is done is replayed, and this one is not done", refused.err)
+        self.assert_one_payment()
+
     def test_bad_keys_names_and_payloads_are_told_and_lose_nothing(self):  # A04
         self.init()
         self.refused(*self.command(key=None), stdin=PAYMENT, code=2, says="--key is missing")

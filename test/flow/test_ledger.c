@@ -874,6 +874,42 @@ a_handler_that_ends_the_transaction_and_fails_is_not_run_again(void **state) /* 
 	assert_int_equal(rows("ibid.exception"), lite ? 0 : 5);
 }
 
+/* What was decided is told by whoever is asked; a callback runs where it is registered. */
+static void without_its_callback_what_finished_is_replayed_and_nothing_runs(void **state) /* B03 */
+{
+	(void)state;
+	struct act *act = act_new("call");
+	struct ibid *other = bed_ibid(&bed, NULL);
+	struct ibid_result *result = NULL;
+	struct ibid_err err = {0};
+	bed_expect(ibid, "call", "k-1", "{}", "executed 201");
+	act->reject = "NO";
+	bed_expect(ibid, "call", "k-2", "{}", "rejected 409");
+	act->reject = NULL;
+	act->fail_after_effect = true;
+	bed_expect(ibid, "call", "k-3", "{}", "failed 500");
+	bed_expect(other, "call", "k-1", "{}", "replayed executed 201");
+	bed_expect(other, "call", "k-1", "{\"a\":1}", "conflict 409");
+	bed_expect(other, "call", "k-2", "{}", "replayed rejected 409");
+	static const char *const undone[] = {"k-3", "k-new"};
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(
+		    ibid_submit(other,
+		                IBID_COMMAND(.tenant = "t", .client = "c", .actor = "a",
+		                             .operation = "call", .key = undone[i], .payload = "{}"),
+		                &result, &err),
+		    IBID_MISUSE);
+		assert_non_null(strstr(err.text, "ibid_handle"));
+	}
+	assert_int_equal(act->calls, 3);
+	assert_int_equal(rows("effect"), 1);
+	assert_int_equal(rows("ibid.command"), 3);
+	act->fail_after_effect = false;
+	bed_expect(ibid, "call", "k-3", "{}", "executed 201"); /* nothing stands in its way */
+	bed_expect(ibid, "call", "k-new", "{}", "executed 201");
+	ibid_close(other);
+}
+
 /* ---- Human work ----------------------------------------------------------------------------- */
 
 static void
@@ -1260,6 +1296,7 @@ int main(int argc, char **argv)
 	    TEST(a_version_that_knows_commands_by_another_identity_is_refused),
 	    TEST(a_handler_can_not_end_the_transaction_and_be_run_again),
 	    TEST(a_handler_that_ends_the_transaction_and_fails_is_not_run_again),
+	    TEST(without_its_callback_what_finished_is_replayed_and_nothing_runs),
 	    TEST(an_unknown_command_has_one_open_exception_with_owner_and_reason),
 	    TEST(rejections_failures_and_conflicts_open_no_exception),
 	    TEST(texts_that_are_not_utf_8_fail_the_command),
