@@ -276,7 +276,8 @@ IBID_API const char *ibid_result_resource_type(const struct ibid_result *result)
 IBID_API const char *ibid_result_resource_id(const struct ibid_result *result);   /* "" when none */
 IBID_API const char *ibid_result_reason(const struct ibid_result *result); /* stable code; "" */
 IBID_API const char *ibid_result_text(const struct ibid_result *result);   /* a sentence; "" */
-IBID_API int64_t ibid_result_age_ms(const struct ibid_result *result);     /* since first seen */
+/* Of a replayed result: since that outcome was reached. Otherwise: since the key was first seen. */
+IBID_API int64_t ibid_result_age_ms(const struct ibid_result *result);
 IBID_API int64_t ibid_result_retry_after_ms(const struct ibid_result *result); /* 0: don't */
 IBID_API void ibid_result_free(struct ibid_result *result);                    /* takes NULL */
 

@@ -81,11 +81,19 @@ struct evidence_row submission_evidence(const struct submission *sub, const stru
 
 /* ---- Telling -------------------------------------------------------------------------------- */
 
+/* Since the outcome was reached: the key may be older, where the command was staged or had failed
+ * before. Zero for a duplicate that arrived before the outcome and waited for it. */
+static int64_t outcome_age_us(const struct submission *sub, const struct command_row *row)
+{
+	int64_t age_us = sub->now_us - (row->finished_us ? row->finished_us : row->created_us);
+	return age_us > 0 ? age_us : 0;
+}
+
 void submission_tell_replay(struct submission *sub, const struct command_row *row)
 {
 	result_of_row(sub->result, row);
 	sub->result->replayed = true;
-	sub->result->age_us = sub->now_us - row->created_us;
+	sub->result->age_us = outcome_age_us(sub, row);
 }
 
 enum ibid_code submission_locate(struct submission *sub, struct ibid_err *err)

@@ -689,6 +689,16 @@ class StoreCases:
         self.assertEqual({"from": "A", "to": "B", "amount": 12.5, "currency": "EUR"}, payload)
         self.assertEqual([("executed",)], self.query("select outcome from ibid.audit"))
 
+    def test_a_replay_counts_from_the_execution_and_a_conflict_from_the_first_request(self):  # B03 B04
+        self.init()
+        self.submit()
+        for name, hours in (("created", 30), ("finished", 3)):
+            self.change("update ibid.command set %s = %s" % (
+                self.time_column(name), self.time_value(time.time() - hours * 3600 - 60)))
+        self.assertRegex(self.submit().out, r"first executed 3 h ago\n\Z")
+        self.assertEqual(3, self.submit(PAYMENT, "--json").json["age_ms"] // 3600000)
+        self.assertIn("first seen 1 d ago", self.submit(PAYMENT.replace("EUR", "USD"), code=4).out)
+
     def test_json_gives_one_object(self):  # B03 B04
         self.init()
         first = self.submit(PAYMENT, "--json").json
