@@ -785,13 +785,65 @@ static struct answer repaired(const struct view *view)
 	              "corrected_by: %s, which has no contract here: who writes its evidence?", by);
 }
 
-static struct answer metrics(const struct view *view)
+/* ---- Metrics: docs/http.md describes them, deploy/prometheus/ibid.rules.yml has alerts on them */
+
+/* A C callback is run by the program that links libibid, whose commands no server counts. */
+static bool is_counted(const struct contract *contract)
+{
+	return contract->script || contract->upstream.given;
+}
+
+static struct answer not_counted(const struct view *view)
 {
 	return ANSWER(
 	    view, ASK,
-	    "this version has no metrics: who watches `ibid command list`, and the conflicts of "
-	    "%s?",
+	    "/metrics of `ibid serve` counts the commands that the server runs, and not those "
+	    "of `handler: callback`: what counts the results of %s in your program?",
 	    view->contract->name);
+}
+
+static struct answer metrics_of_results(const struct view *view)
+{
+	if (!is_counted(view->contract))
+		return not_counted(view);
+	return ANSWER(view, PASS,
+	              "/metrics of `ibid serve`: ibid_commands_total{operation=\"%s\"}, by `decision` "
+	              "(executed, conflict, in_progress, unknown and others) and `replayed`; "
+	              "ibid_stale_commands and ibid_unknown_commands for all operations",
+	              view->contract->name);
+}
+
+static struct answer metrics_of_duplicates(const struct view *view)
+{
+	if (!is_counted(view->contract))
+		return not_counted(view);
+	return ANSWER(view, PASS,
+	              "/metrics of `ibid serve`: ibid_commands_total{operation=\"%s\","
+	              "replayed=\"true\"} as a share of all; `ibid command show` counts the duplicates "
+	              "of one key",
+	              view->contract->name);
+}
+
+static struct answer alert_on_conflicts(const struct view *view)
+{
+	if (!is_counted(view->contract))
+		return not_counted(view);
+	return ANSWER(view, ASK,
+	              "IbidConflictSpike of deploy/prometheus/ibid.rules.yml, on "
+	              "ibid_commands_total{operation=\"%s\",decision=\"conflict\"}: does your "
+	              "Prometheus load it, and who is called?",
+	              view->contract->name);
+}
+
+static struct answer metrics_of_outbox(const struct view *view)
+{
+	(void)view;
+	return (struct answer){
+	    ASK,
+	    "/metrics of `ibid serve` and `ibid relay`: ibid_outbox_backlog, "
+	    "ibid_outbox_oldest_seconds, ibid_outbox_parked; alerts: IbidOutbox... and IbidRelay... of "
+	    "deploy/prometheus/ibid.rules.yml. Does your Prometheus load them, who is called, and "
+	    "what measures the inboxes of consumers?"};
 }
 
 /* ---- Our own -------------------------------------------------------------------------------- */
@@ -943,7 +995,7 @@ static const struct question {
     {OMS, "Are retries classified?", classified},
     {OMS, "Are poison records parked or sent to DLT?", poison},
     {OMS, "Is replay safe or explicitly blocked?", manual_replay},
-    {OMS, "Are outbox/inbox metrics and alerts defined?", metrics},
+    {OMS, "Are outbox/inbox metrics and alerts defined?", metrics_of_outbox},
     {OMS, "Are manual repair operations audited?", repaired},
     {OMS, "Is retention defined for outbox and inbox records?", outbox_retention},
 
@@ -962,8 +1014,8 @@ static const struct question {
     {API, "Does outbox event duplicate cause duplicate consumer side effect?", consumers},
     {API, "Does external API support idempotency key?", external},
     {API, "How are unknown outcomes reconciled?", unknown},
-    {API, "What metrics show duplicate rate?", metrics},
-    {API, "What alert fires when idempotency conflicts spike?", metrics},
+    {API, "What metrics show duplicate rate?", metrics_of_duplicates},
+    {API, "What alert fires when idempotency conflicts spike?", alert_on_conflicts},
     {API, "Can operators safely replay the command/message?", manual_replay},
 
     {DB, "What is the logical command?", fact},
@@ -996,7 +1048,7 @@ static const struct question {
     {DB, "How do we inspect stuck commands?", visible},
     {DB, "How do we recover stale IN_PROGRESS rows?", stale},
     {DB, "How do we reconcile external ambiguous outcomes?", inquiry},
-    {DB, "What metrics prove idempotency is working?", metrics},
+    {DB, "What metrics prove idempotency is working?", metrics_of_results},
 
     {OURS, complete_question, complete},
     {OURS, "Does the store keep the contract that the directory holds?", kept},

@@ -120,6 +120,27 @@ static void without_a_store_a_person_must_look(void **state)
 	fixture_close(&fixture);
 }
 
+/* `ibid serve` has metrics; a program with a C callback has those that it makes. */
+static void metrics_are_named_where_the_server_counts(void **state)
+{
+	static const char *const ids[] = {"API-16", "API-17", "DB-31"};
+	static const char counted[] = "ibid_commands_total{operation=\"create-payment\"";
+	struct fixture fixture;
+	(void)state;
+	fixture_open(&fixture, 0, NULL);
+	const struct json *root = review(&fixture, NULL);
+	expect(root, "API-16", "pass", counted);
+	expect(root, "API-17", "ask", counted);
+	expect(root, "DB-31", "pass", counted);
+	expect(root, "OMS-13", "ask", "ibid_outbox_backlog");
+	fixture_close(&fixture);
+	fixture_open(&fixture, 53, "handler: callback");
+	root = review(&fixture, NULL);
+	for (size_t i = 0; i < COUNT(ids); i++)
+		expect(root, ids[i], "ask", "`handler: callback`");
+	fixture_close(&fixture);
+}
+
 static void live_schema_answers_for_the_declared_index(void **state)
 {
 	static const struct {
@@ -393,6 +414,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(every_question_of_every_checklist_is_asked),
 	    cmocka_unit_test(without_a_store_a_person_must_look),
+	    cmocka_unit_test(metrics_are_named_where_the_server_counts),
 	    cmocka_unit_test(live_schema_answers_for_the_declared_index),
 	    cmocka_unit_test(retention_shorter_than_the_replay_window_fails),
 	    cmocka_unit_test(retention_shorter_than_the_wait_fails),
