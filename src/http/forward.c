@@ -210,13 +210,13 @@ static void log_call(const struct forward *forward, enum ibid_code code, const s
 	const struct call *call = &forward->call;
 	LOG(&forward->server->log, code ? IBID_LOG_ERROR : IBID_LOG_INFO, "upstream.call",
 	    {"operation", log_text(forward->contract->name)},
-	    {"command_id", log_text(ibid_work_command_id(ibid_staged_work(forward->staged)))},
+	    {"commandId", log_text(ibid_work_command_id(ibid_staged_work(forward->staged)))},
 	    {"end", log_text(ends[call->end])},
 	    {"status", log_int(call->end == CALL_ANSWERED ? call->status : 0)},
 	    {"reason", log_text(code         ? err->text
 	                        : *call->why ? call->why
 	                                     : NULL)},
-	    {"took_us", log_int(env_steady_us(forward->server->env) - forward->began_us)});
+	    {"tookUs", log_int(env_steady_us(forward->server->env) - forward->began_us)});
 }
 
 /* What the store could not take now may be taken later: until somebody else has the command. */

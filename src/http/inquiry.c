@@ -226,7 +226,7 @@ static enum ibid_code inquire(struct ibid_staged *staged, void *user)
 		code = record(inquiry, staged, &call, &err);
 	LOG(&server->log, IBID_LOG_INFO, "upstream.inquiry",
 	    {"operation", log_text(inquiry->contract->name)},
-	    {"command_id", log_text(ibid_work_command_id(ibid_staged_work(staged)))},
+	    {"commandId", log_text(ibid_work_command_id(ibid_staged_work(staged)))},
 	    {"status", log_int(call.end == CALL_ANSWERED ? call.status : 0)},
 	    {"reason", log_text(code        ? err.text
 	                        : *call.why ? call.why

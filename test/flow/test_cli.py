@@ -141,6 +141,25 @@ class Case(unittest.TestCase):
 # ---- Without a store --------------------------------------------------------------------------------
 
 
+class Sources(unittest.TestCase):
+    """What no single run shows."""
+
+    def test_every_member_of_every_log_line_is_camel_case(self):
+        lines, names = 0, set()
+        for folder, _, files in os.walk(os.path.join(ROOT, "src")):
+            for file in files:
+                if not file.endswith(".c") or file == "log.c":
+                    continue
+                text = read(os.path.join(folder, file))
+                self.assertNotIn("log_fields(", text, file)  # all lines are written by LOG
+                for line in re.findall(r"\bLOG\((.*?)\);", text, re.S):
+                    lines += 1
+                    names.update(re.findall(r'\{\s*"([^"]*)"\s*,', line))
+        self.assertGreater(lines, 20)
+        self.assertIn("keyHash", names)
+        self.assertEqual([], sorted(name for name in names if not re.fullmatch(r"[a-z]+([A-Z][a-z]*)*", name)))
+
+
 class Front(Case):
     """Commands, options, help."""
 

@@ -241,15 +241,15 @@ class Metrics(Pages):
         self.assertNotIn("payload-of-mine", server.log())
         digest = hashlib.sha256(b"key-of-mine").hexdigest()
         lines = server.logged("http.request")[:4]
-        self.assertEqual([line["key_hash"] for line in lines], [digest] * 4)
+        self.assertEqual([line["keyHash"] for line in lines], [digest] * 4)
         self.assertEqual([line["decision"] for line in lines], ["executed", "executed", "conflict", None])
         self.assertEqual([line["replayed"] for line in lines], ["no", "yes", "no", None])
         self.assertEqual({line["operation"] for line in lines}, {"note"})
         first = lines[0]
-        self.assertEqual((first["correlation_id"], first["causation_id"], first["resource_type"], first["tenant"]),
+        self.assertEqual((first["correlationId"], first["causationId"], first["resourceType"], first["tenant"]),
                          ("corr-1", "cause-1", "note", "tenant-of-mine"))
-        self.assertEqual(first["resource_id"], first["command_id"])
-        self.assertIsNone(lines[1]["correlation_id"])
+        self.assertEqual(first["resourceId"], first["commandId"])
+        self.assertIsNone(lines[1]["correlationId"])
 
 
 class Upstream(Pages, Proxied):

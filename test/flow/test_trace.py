@@ -65,7 +65,7 @@ class Trace:
         self.assertEqual((answer.headers["Correlation-Id"], answer.headers["Causation-Id"]), ("corr", "cause"))
         self.assertEqual(self.stored("k-1"), (answer.headers["traceresponse"], "congo=t61,rojo=00f"))
         line = self.line(server, 1)
-        self.assertEqual((line["trace_id"], line["span_id"], line["correlation_id"], line["causation_id"], line["attempt"]),
+        self.assertEqual((line["traceId"], line["spanId"], line["correlationId"], line["causationId"], line["attempt"]),
                          (TRACE, told.group(1), "corr", "cause", 1))
         for path in ("/v1/operations/" + answer.json["id"], "/v1/commands/note/k-1"):
             shown = server.get(path).json
@@ -82,7 +82,7 @@ class Trace:
         self.assertEqual({"traceresponse", "Correlation-Id", "Causation-Id"} & set(answer.headers), set())
         self.assertEqual(self.stored("k-1"), (None, None))
         line = self.line(server, 1)
-        self.assertEqual([line[name] for name in ("trace_id", "span_id", "correlation_id", "causation_id")], [None] * 4)
+        self.assertEqual([line[name] for name in ("traceId", "spanId", "correlationId", "causationId")], [None] * 4)
         shown = server.get("/v1/operations/" + answer.json["id"]).json
         self.assertEqual({"correlationId", "causationId", "traceparent", "tracestate"} & set(shown), set())
 
@@ -99,7 +99,7 @@ class Trace:
         shown = server.get("/v1/operations/" + first.json["id"]).json
         self.assertEqual((shown["correlationId"], shown["traceparent"]), ("first", first.headers["traceresponse"]))
         line = self.line(server, 2)
-        self.assertEqual((line["trace_id"], line["replayed"], line["attempt"]), (OTHER, "yes", 1))
+        self.assertEqual((line["traceId"], line["replayed"], line["attempt"]), (OTHER, "yes", 1))
         self.assertEqual(len({first.headers["traceresponse"][36:52], again.headers["traceresponse"][36:52], SPAN}), 3)
 
     def test_what_is_refused_or_fails_keeps_where_it_came_from(self):
@@ -146,7 +146,7 @@ class Trace:
         self.assertNotIn(b"traceresponse", raw.lower())
         self.assertEqual(self.stored("k-two"), (None, None))
         server.await_logged("http.request", len(bad) + 1)
-        self.assertEqual({line["trace_id"] for line in server.logged("http.request")}, {None})
+        self.assertEqual({line["traceId"] for line in server.logged("http.request")}, {None})
 
     def test_versions_to_come_are_read_as_far_as_they_are_known(self):
         server = Server(self)
