@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/page.h"
+#include "ledger/external_key.h"
 #include "ledger/keep.h"
 
 #include <ctype.h>
@@ -206,6 +207,7 @@ static bool print_dossier_json(struct arena *arena, const struct dossier *dossie
 	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
 	obj_begin(&out, NULL, '{');
 	row_json(&out, arena, &dossier->row);
+	obj_text(&out, "external_key", external_key_of_row(arena, &dossier->row));
 	origin_json(&out, dossier);
 	obj_raw(&out, "body", dossier->row.body);
 	if (dossier->asks_payload)
@@ -248,6 +250,7 @@ static void print_row(struct arena *arena, const struct command_row *row)
 	field_print("operation", row->identity.operation);
 	field_print("scope", *scope ? scope : NULL);
 	field_print("key", row->identity.key);
+	field_print("external key", external_key_of_row(arena, row));
 	out_textf("%-12s ", "state");
 	out_painted(paint_of_word(state), state);
 	out_textf("%s\n", row->linked ? ", linked to what was there" : "");

@@ -5,6 +5,7 @@
 #include "cli/output.h"
 #include "cli/page.h"
 #include "ledger/act.h"
+#include "ledger/external_key.h"
 
 #include <string.h>
 #include <strings.h>
@@ -39,8 +40,9 @@ static const char *next_name(struct arena *arena, const char **rest)
 
 enum { HISTORY_MAX = 1000 };
 
-/* What people did about an item, and what they proposed. */
+/* What people did about an item, what they proposed, and how a partner knows its command. */
 struct history {
+	const char *external_key; /* NULL: no partner does */
 	struct action_row *actions;
 	struct approval_row *approvals; /* the newest first */
 	size_t action_count, approval_count;
@@ -55,10 +57,10 @@ static enum ibid_code read_history(struct store *store, struct arena *arena,
 	enum ibid_code code = store->ops->list_actions(store, arena, row->tenant, "exception", id,
 	                                               HISTORY_MAX, &ret->actions, &ret->action_count,
 	                                               err);
-	return code
-	           ? code
-	           : store->ops->list_approvals(store, arena, row->tenant, "exception", id, HISTORY_MAX,
-	                                        &ret->approvals, &ret->approval_count, err);
+	if (!code)
+		code = store->ops->list_approvals(store, arena, row->tenant, "exception", id, HISTORY_MAX,
+		                                  &ret->approvals, &ret->approval_count, err);
+	return code ? code : external_key_of_exception(store, arena, row, &ret->external_key, err);
 }
 
 static const struct approval_row *waiting_in(const struct history *history)
@@ -156,6 +158,8 @@ static void row_json(struct str *out, struct arena *arena, const struct exceptio
 	obj_text(out, "subject_type", row->subject_type);
 	obj_text(out, "subject_id", row->subject_id);
 	obj_text(out, "business_key", row->business_key);
+	if (history)
+		obj_text(out, "external_key", history->external_key);
 	obj_text(out, "source", row->source);
 	obj_text(out, "payload_ref", row->payload_ref);
 	obj_text(out, "document_type", row->document_type);
@@ -228,6 +232,7 @@ static bool print_item(struct arena *arena, const struct exception_row *row,
 	field_print("retry", row->retryable ? "safe" : "not safe");
 	field_print("subject", thing_text(arena, row->subject_type, row->subject_id));
 	field_print("key", row->business_key);
+	field_print("external key", history->external_key);
 	field_print("source", row->source);
 	field_print("payload", row->payload_ref);
 	field_print("document", thing_text(arena, row->document_type, row->document_id));

@@ -11,6 +11,7 @@
 #include "http/command.h"
 #include "http/document.h"
 #include "http/request.h"
+#include "ledger/external_key.h"
 
 #include <string.h>
 #include <strings.h>
@@ -57,8 +58,10 @@ static void add_proposal(struct str *out, const struct approval_row *proposal)
 	obj_end(out, '}');
 }
 
-/* What people did about an item, and what waits for one of them. */
+/* What people did about an item, what waits for one of them, and how a partner knows its command.
+ */
 struct history {
+	const char *external_key; /* NULL: no partner does */
 	struct action_row *actions;
 	size_t count;
 	struct approval_row *newest;
@@ -114,8 +117,10 @@ static void add_item(struct str *out, struct request *request, const struct exce
 	add_text(out, "resolution", row->resolution);
 	add_text(out, "resolvedBy", row->resolved_by);
 	add_text(out, "note", row->note);
-	if (history)
+	if (history) {
+		add_text(out, "externalKey", history->external_key);
 		add_history(out, history);
+	}
 	obj_end(out, '}');
 }
 
@@ -130,9 +135,11 @@ static enum ibid_code read_history(struct request *request, const struct excepti
 	enum ibid_code code = store->ops->list_actions(store, &request->arena, row->tenant, "exception",
 	                                               id, HISTORY_MAX, &ret->actions, &ret->count,
 	                                               err);
+	if (!code)
+		code = store->ops->list_approvals(store, &request->arena, row->tenant, "exception", id, 1,
+		                                  &ret->newest, &ret->approvals, err);
 	return code ? code
-	            : store->ops->list_approvals(store, &request->arena, row->tenant, "exception", id,
-	                                         1, &ret->newest, &ret->approvals, err);
+	            : external_key_of_exception(store, &request->arena, row, &ret->external_key, err);
 }
 
 static void answer_item(struct request *request, const struct uuid *id)

@@ -4,6 +4,7 @@
 #include "contract/payload.h"
 #include "http/document.h"
 #include "http/request.h"
+#include "ledger/external_key.h"
 
 #include <string.h>
 
@@ -30,8 +31,8 @@ static void add_origin(struct str *out, const struct command_row *row)
 	add_text(out, "tracestate", row->tracestate);
 }
 
-static void add_command(struct str *out, const struct request *request,
-                        const struct command_row *row, bool whole)
+static void add_command(struct str *out, struct request *request, const struct command_row *row,
+                        bool whole)
 {
 	obj_begin(out, NULL, '{');
 	add_id(out, "id", row->id);
@@ -52,8 +53,10 @@ static void add_command(struct str *out, const struct request *request,
 	add_time(out, "finishedAt", row->finished_us);
 	add_time(out, "expiresAt", row->expires_us);
 	add_text(out, "awaits", awaited(request->house->ibid->ledger, row));
-	if (whole)
+	if (whole) {
+		add_text(out, "externalKey", external_key_of_row(&request->arena, row));
 		add_origin(out, row);
+	}
 	if (whole && row->body)
 		obj_raw(out, "result", row->body);
 	obj_end(out, '}');

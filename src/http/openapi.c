@@ -718,10 +718,10 @@ static void add_problem_schema(struct str *out)
 
 static void add_command_schema(struct str *out)
 {
-	static const char *const texts[] = {"actor",     "awaits",        "causationId",  "client",
-	                                    "code",      "correlationId", "detail",       "key",
-	                                    "operation", "resourceId",    "resourceType", "traceparent",
-	                                    "tracestate"};
+	static const char *const texts[] = {
+	    "actor",         "awaits",       "causationId", "client",    "code",
+	    "correlationId", "detail",       "externalKey", "key",       "operation",
+	    "resourceId",    "resourceType", "traceparent", "tracestate"};
 	static const char *const times[] = {"createdAt", "expiresAt", "finishedAt"};
 	obj_begin(out, "Command", '{');
 	obj_text(out, "type", "object");
@@ -792,10 +792,11 @@ static void add_history_schemas(struct str *out)
 
 static void add_exception_schema(struct str *out)
 {
-	static const char *const texts[] = {
-	    "assignee",   "correlationId", "detail",     "documentId",  "documentType", "key",
-	    "note",       "owner",         "payloadRef", "queue",       "reason",       "resolution",
-	    "resolvedBy", "source",        "subjectId",  "subjectType", "suggestion",   "traceId"};
+	static const char *const texts[] = {"assignee",     "correlationId", "detail", "documentId",
+	                                    "documentType", "externalKey",   "key",    "note",
+	                                    "owner",        "payloadRef",    "queue",  "reason",
+	                                    "resolution",   "resolvedBy",    "source", "subjectId",
+	                                    "subjectType",  "suggestion",    "traceId"};
 	static const char *const times[] = {"dueAt", "openedAt", "resolvedAt"};
 	static const char names[] = "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}";
 	obj_begin(out, "Exception", '{');

@@ -8,6 +8,7 @@
 
 #include "base/canon.h"
 #include "base/utf8.h"
+#include "ledger/external_key.h"
 #include "store/event_rule.h"
 
 #include <stdarg.h>
@@ -47,26 +48,9 @@ const char *ibid_work_payload(const struct ibid_work *work)
 	return work->payload;
 }
 
-/* The name space of keys for partners: never changes, because they keep them. */
-static const struct uuid external_space = {{0x6f, 0x0b, 0x8a, 0x5e, 0x3c, 0x91, 0x4d, 0x27, 0xb2,
-                                            0x4e, 0x19, 0xd8, 0x70, 0xc5, 0xa3, 0x3b}};
-
 const char *ibid_work_external_key(const struct ibid_work *work)
 {
-	const char *const parts[] = {work->identity->tenant, work->identity->operation,
-	                             work->identity->scope, work->identity->key};
-	struct str name = STR_INIT(1 << 20);
-	char *key = NULL;
-	for (size_t i = 0; i < 4; i++) {
-		str_addc(&name, i ? ',' : '[');
-		str_add_json(&name, parts[i], strlen(parts[i]));
-	}
-	str_addc(&name, ']');
-	if (!name.failed)
-		key = arena_alloc(work->arena, UUID_TEXT_SIZE);
-	if (key)
-		uuid_write(uuid_v5(external_space, name.data, name.size), key);
-	str_release(&name);
+	const char *key = external_key(work->arena, work->identity);
 	return key ? key : "";
 }
 

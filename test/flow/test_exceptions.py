@@ -457,6 +457,35 @@ class Exceptions(Proxied):
 
     # ---- Evidence -------------------------------------------------------------------------------
 
+    def test_a_person_sees_the_key_that_the_service_saw(self):  # E04 J01
+        """What has to be looked for at the service is named wherever somebody looks: also once it is known, and by no
+        more than the row."""
+        item = self.lost("k-1")
+        given = self.service.seen[0][2]["Idempotency-Key"]
+        command = self.shown(item)["subject_id"]
+
+        def looks():
+            text = self.run_ibid("exception", "show", "--tenant", "t", item).stdout
+            self.assertIn("external key %s\n" % given, text)
+            self.assertEqual(self.shown(item)["external_key"], given)
+            self.assertEqual(self.look("olga", "/v1/exceptions/" + item).json["externalKey"], given)
+            self.assertIn("external key %s\n" % given, self.run_ibid("command", "show", "--tenant", "t", command).stdout)
+            shown = json.loads(self.run_ibid("command", "show", "--tenant", "t", command, "--json").stdout)
+            self.assertEqual(shown["external_key"], given)
+            self.assertEqual(self.look("olga", "/v1/operations/" + command).json["externalKey"], given)
+            self.assertEqual(self.look("web", "/v1/commands/charge/k-1").json["externalKey"], given)
+
+        looks()
+        self.act("olga", "resolve", item, "--action", "confirm-executed", "--status", "200")
+        looks()
+        self.file("plain.yaml", LOOK.replace("handler: callback\nstaged: { lease: 30s, recover: %(recover)s }",
+                                            "handler: { sql: look.sql }") % {"name": "plain"})
+        self.file("empty.json", "{}")
+        self.run_ibid("submit", "--contracts", self.contracts, "--tenant", "t", "--operation", "plain", "--key", "k-2",
+                      os.path.join(self.contracts, "empty.json"))
+        plain = self.run_ibid("command", "show", "--tenant", "t", "--operation", "plain", "--key", "k-2", "--json").stdout
+        self.assertIsNone(json.loads(plain)["external_key"])  # no partner saw one
+
     def test_what_was_done_is_never_edited(self):  # I3
         item = self.lost("k-1", "/careful")
         self.act("olga", "resolve", item, "--action", "confirm-not-executed")
