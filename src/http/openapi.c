@@ -70,6 +70,12 @@ static const unsigned problem_headers[PROBLEM_KINDS] = {
     [PROBLEM_UNKNOWN] = BIT(HEADER_COMMAND_ID) | BIT(HEADER_RETRY_AFTER) | BIT(HEADER_LOCATION),
 };
 
+/* Of the server's own routes, not a contract's? */
+static bool is_own(const struct route *route)
+{
+	return route->id;
+}
+
 /* ---- Answers -------------------------------------------------------------------------------- */
 
 /* One thing that may be answered. Several may have one status. */
@@ -123,11 +129,10 @@ static void tell_problem(struct tells *tells, enum problem_kind kind)
 	tell_problem_as(tells, kind, status_text(problem_infos[kind].status).text);
 }
 
-/* Can a request bring it to its outcome? A staged one's work is done by somebody else. `contract`
- * NULL: any. */
+/* Can a request bring it to its outcome? A staged one's work is done by somebody else. */
 static bool is_brought(const struct contract *contract)
 {
-	return !contract || !contract->staged.lease_us;
+	return !contract->staged.lease_us;
 }
 
 /* What comes before anybody looks at the command. */
@@ -145,12 +150,11 @@ static void tell_common(struct tells *tells, const struct route *route)
 	tell_problem(tells, PROBLEM_INTERNAL);
 }
 
-/* `contract` NULL: any. */
 static void tell_success(struct tells *tells, const struct contract *contract)
 {
 	static const char *const statuses[] = {"202", "2XX", "3XX"};
 	unsigned told = BIT(HEADER_COMMAND_ID) | BIT(HEADER_REPLAYED);
-	if (!contract || contract->location)
+	if (contract->location)
 		told |= BIT(HEADER_LOCATION);
 	for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
 		tell(tells, statuses[i],
@@ -167,33 +171,33 @@ static void tell_refusals(struct tells *tells, const struct contract *contract)
 		const char *status;
 	} classes[] = {{REFUSAL_VALIDATION, "422"}, {REFUSAL_BUSINESS, "4XX"}, {REFUSAL_SERVER, "500"}};
 	for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
-		if (!contract || contract->final[classes[i].class])
+		if (contract->final[classes[i].class])
 			tell_problem_as(tells, PROBLEM_REJECTED, classes[i].status);
-		if (!contract || !contract->final[classes[i].class])
+		else
 			tell_problem_as(tells, PROBLEM_FAILED, classes[i].status);
 	}
 }
 
-/* What is decided by who came before; `contract` NULL: any. */
+/* What is decided by who came before. */
 static void tell_decisions(struct tells *tells, const struct contract *contract,
                            const struct settings *settings)
 {
-	bool accepts = contract && contract->duplicates.in_progress == PROGRESS_ACCEPTED;
+	bool accepts = contract->duplicates.in_progress == PROGRESS_ACCEPTED;
 	tell_problem(tells, PROBLEM_UNKNOWN);
 	tell_problem(tells, PROBLEM_KEY_REUSED);
-	if (!contract || contract->key.after_expiry == EXPIRY_REFUSE)
+	if (contract->key.after_expiry == EXPIRY_REFUSE)
 		tell_problem(tells, PROBLEM_KEY_EXPIRED);
 	if (!accepts)
 		tell_problem_as(tells, PROBLEM_IN_PROGRESS, settings->in_progress == 425 ? "425" : "409");
-	if (!contract || accepts || contract->upstream.given)
+	if (accepts || contract->upstream.given)
 		tell_problem_as(tells, PROBLEM_IN_PROGRESS, "202"); /* Location: as an unknown one's */
 }
 
-/* A command's own answers; `contract` NULL: any. */
+/* A command's own answers. */
 static void tell_outcomes(struct tells *tells, const struct contract *contract,
                           const struct settings *settings)
 {
-	if (!contract || contract->key.from == KEY_HEADER) {
+	if (contract->key.from == KEY_HEADER) {
 		tell_problem(tells, PROBLEM_KEY_MISSING);
 		tell_problem(tells, PROBLEM_KEY_INVALID);
 	}
@@ -201,8 +205,6 @@ static void tell_outcomes(struct tells *tells, const struct contract *contract,
 	tell_success(tells, contract);
 	tell_refusals(tells, contract);
 	tell_decisions(tells, contract, settings);
-	if (!contract)
-		tell_problem(tells, PROBLEM_NOT_FOUND);
 }
 
 /* Does a status, or a class of them, stand for something already? */
@@ -368,9 +370,9 @@ static void tell_rules(struct tells *tells, const struct contract *contract)
 {
 	for (const char *status = status_after(tells, "4"); status && *status == '4';
 	     status = status_after(tells, status)) {
-		if (!contract || contract->final[REFUSAL_BUSINESS])
+		if (contract->final[REFUSAL_BUSINESS])
 			tell_problem_as(tells, PROBLEM_REJECTED, status);
-		if (!contract || !contract->final[REFUSAL_BUSINESS])
+		else
 			tell_problem_as(tells, PROBLEM_FAILED, status);
 	}
 }
@@ -383,9 +385,9 @@ static void add_answers(struct str *out, const struct route *route, const struct
 	if (settings->rate && !route->open)
 		tells.headers |= BIT(HEADER_RATE) | BIT(HEADER_RATE_POLICY);
 	tell_common(&tells, route);
-	if (contract && contract->upstream.given)
+	if (route->takes_body && contract && contract->upstream.given)
 		tell_upstream(&tells, contract, settings);
-	else if (route->takes_body && !route->body && is_brought(contract)) {
+	else if (route->takes_body && contract && is_brought(contract)) {
 		tell_outcomes(&tells, contract, settings);
 		tell_rules(&tells, contract);
 	}
@@ -429,12 +431,12 @@ static const char any_text[] = "{\"type\":\"string\"}";
 
 static void add_command_headers(struct str *out, const struct contract *contract)
 {
-	bool from_header = contract && contract->key.from == KEY_HEADER;
-	bool passes = contract && contract->upstream.given &&
+	bool from_header = contract->key.from == KEY_HEADER;
+	bool passes = contract->upstream.given &&
 	              contract->upstream.without_key == UPSTREAM_WITHOUT_KEY_PASS;
-	if (!contract || from_header)
+	if (from_header)
 		add_header_param(
-		    out, "Idempotency-Key", from_header && !passes, KEY_SCHEMA,
+		    out, "Idempotency-Key", !passes, KEY_SCHEMA,
 		    "1 to 255 bytes, bare or as a quoted string: a new one for each intent, the "
 		    "same for each retry");
 	add_header_param(out, "Correlation-Id", false, HEADER_NAME_SCHEMA,
@@ -452,18 +454,6 @@ static void add_command_headers(struct str *out, const struct contract *contract
 	                 "The acting person or service; the client when left out");
 }
 
-/* Names as {"enum": [...]}: of all; or of those that a request by name can bring. */
-static void add_operations(struct str *out, const struct contracts *contracts, bool brought)
-{
-	obj_begin(out, "schema", '{');
-	obj_begin(out, "enum", '[');
-	for (size_t i = 0; i < contracts_count(contracts); i++)
-		if (!brought || is_brought(contracts_at(contracts, i)))
-			obj_text(out, NULL, contracts_at(contracts, i)->name);
-	obj_end(out, ']');
-	obj_end(out, '}');
-}
-
 static void add_problem_slugs(struct str *out)
 {
 	obj_begin(out, "schema", '{');
@@ -475,12 +465,9 @@ static void add_problem_slugs(struct str *out)
 }
 
 /* Of a route of the server's own. */
-static void add_own_param_schema(struct str *out, const struct route *route, const char *name,
-                                 const struct contracts *contracts)
+static void add_own_param_schema(struct str *out, const char *name)
 {
-	if (strcmp(name, "operation") == 0)
-		add_operations(out, contracts, route->takes_body);
-	else if (strcmp(name, "problem") == 0)
+	if (strcmp(name, "problem") == 0)
 		add_problem_slugs(out);
 	else if (strcmp(name, "id") == 0)
 		obj_raw(out, "schema", "{\"type\":\"string\",\"format\":\"uuid\"}");
@@ -489,8 +476,7 @@ static void add_own_param_schema(struct str *out, const struct route *route, con
 }
 
 /* Parameters are called as in `path`, which is the route's own but for their names. */
-static void add_path_params(struct str *out, const struct route *route, const char *path,
-                            const struct contracts *contracts)
+static void add_path_params(struct str *out, const struct route *route, const char *path)
 {
 	const char *at = path, *own_at = route->path, *shown, *own;
 	size_t shown_size, own_size;
@@ -500,10 +486,10 @@ static void add_path_params(struct str *out, const struct route *route, const ch
 		str_addc(&pointer, '/');
 		str_add(&pointer, own, own_size);
 		begin_param(out, str_text(&name), "path", true);
-		if (route->contract)
-			param_schema(out, "schema", contract_field_at(route->contract, str_text(&pointer)));
+		if (is_own(route))
+			add_own_param_schema(out, str_text(&name));
 		else
-			add_own_param_schema(out, route, str_text(&name), contracts);
+			param_schema(out, "schema", contract_field_at(route->contract, str_text(&pointer)));
 		obj_end(out, '}');
 		out->failed |= name.failed || pointer.failed;
 		str_release(&name);
@@ -514,34 +500,13 @@ static void add_path_params(struct str *out, const struct route *route, const ch
 static void add_queries(struct str *out, const struct route *route)
 {
 	for (const struct route_query *query = route->queries; query && query->name; query++) {
-		begin_param(out, query->name, "query", false);
+		if (query->of_scope && !(route->contract->key.scope & query->of_scope))
+			continue;
+		begin_param(out, query->name, "query", query->of_scope);
 		obj_text(out, "description", query->meaning);
 		obj_raw(out, "schema", query->schema);
 		obj_end(out, '}');
 	}
-}
-
-static void add_payload_refs(struct str *out, const struct contracts *contracts)
-{
-	size_t count = 0;
-	for (size_t i = 0; i < contracts_count(contracts); i++)
-		count += is_brought(contracts_at(contracts, i));
-	if (!count) {
-		obj_raw(out, "schema", "{\"not\":{}}");
-		return;
-	}
-	obj_begin(out, "schema", '{');
-	obj_begin(out, "anyOf", '[');
-	for (size_t i = 0; i < contracts_count(contracts); i++) {
-		if (!is_brought(contracts_at(contracts, i)))
-			continue;
-		obj_begin(out, NULL, '{');
-		str_addf(out, "\"$ref\":\"#/components/schemas/payload.%s\"",
-		         contracts_at(contracts, i)->name);
-		obj_end(out, '}');
-	}
-	obj_end(out, ']');
-	obj_end(out, '}');
 }
 
 /* What is sent on may be of any type. An object in JSON is checked by the declared fields; any
@@ -574,27 +539,32 @@ static bool add_service_body(struct str *out, const struct route *route)
 	return !passes && (needed || !objects);
 }
 
-static void add_body(struct str *out, const struct route *route, const struct contracts *contracts)
+static void add_json_body(struct str *out, const struct route *route, bool *ret_required)
 {
-	bool required = true, params = strchr(route->path, '{');
+	bool needed = true, params = strchr(route->path, '{');
+	obj_begin(out, "application/json", '{');
+	if (route->body) {
+		obj_raw(out, "schema", route->body);
+	} else if (is_own(route)) {
+		obj_begin(out, "schema", '{');
+		str_addf(out, "\"$ref\":\"#/components/schemas/payload.%s\"", route->contract->name);
+		obj_end(out, '}');
+	} else {
+		payload_schema(out, "schema", route->contract, route->path, &needed);
+	}
+	obj_end(out, '}');
+	*ret_required = needed || !params; /* a path with parameters is a payload by itself */
+}
+
+static void add_body(struct str *out, const struct route *route)
+{
+	bool required = true;
 	obj_begin(out, "requestBody", '{');
 	obj_begin(out, "content", '{');
-	if (route->body) {
-		obj_begin(out, "application/json", '{');
-		obj_raw(out, "schema", route->body);
-		obj_end(out, '}');
-	} else if (route->contract && route->contract->upstream.given) {
+	if (route->contract && route->contract->upstream.given)
 		required = add_service_body(out, route);
-	} else {
-		obj_begin(out, "application/json", '{');
-		if (route->contract) {
-			payload_schema(out, "schema", route->contract, route->path, &required);
-			required = required || !params; /* a path with parameters is a payload by itself */
-		} else {
-			add_payload_refs(out, contracts);
-		}
-		obj_end(out, '}');
-	}
+	else
+		add_json_body(out, route, &required);
 	obj_end(out, '}');
 	obj_bool(out, "required", required);
 	obj_end(out, '}');
@@ -611,16 +581,16 @@ static const char *run_by(const struct contract *contract)
 }
 
 static void add_operation(struct str *out, const struct route *route, const char *path,
-                          const struct contracts *contracts, const struct settings *settings)
+                          const struct settings *settings)
 {
 	const struct contract *contract = route->contract;
 	char method[8] = "";
 	for (size_t i = 0; route->method[i] && i + 1 < sizeof method; i++)
 		method[i] = (char)(route->method[i] | 0x20);
 	obj_begin(out, method, '{');
-	obj_text(out, "operationId", contract ? contract->name : route->id);
+	obj_text(out, "operationId", is_own(route) ? route->id : contract->name);
 	obj_text(out, "summary", route->summary);
-	if (contract) {
+	if (contract && route->takes_body) {
 		struct str text = STR_INIT(DESCRIPTION_BYTES_MAX);
 		str_addf(&text, "The command %s, version %d%s", contract->name, contract->version,
 		         run_by(contract));
@@ -631,13 +601,13 @@ static void add_operation(struct str *out, const struct route *route, const char
 	obj_text(out, NULL, contract ? contract->owner : "ibid");
 	obj_end(out, ']');
 	obj_begin(out, "parameters", '[');
-	add_path_params(out, route, path, contracts);
+	add_path_params(out, route, path);
 	add_queries(out, route);
-	if (route->takes_body && !route->body)
+	if (route->takes_body && contract)
 		add_command_headers(out, contract);
 	obj_end(out, ']');
 	if (route->takes_body)
-		add_body(out, route, contracts);
+		add_body(out, route);
 	add_answers(out, route, settings);
 	obj_end(out, '}');
 }
@@ -656,29 +626,79 @@ static bool same_path(const char *a, const char *b)
 	return *a == *b;
 }
 
-static bool seen_before(const struct routes *routes, size_t index)
+static bool seen_before(const struct route *routes, size_t index)
 {
 	for (size_t i = 0; i < index; i++)
-		if (same_path(routes->items[i].path, routes->items[index].path))
+		if (same_path(routes[i].path, routes[index].path))
 			return true;
 	return false;
 }
 
-static void add_paths(struct str *out, const struct routes *routes,
-                      const struct contracts *contracts, const struct settings *settings)
+static void add_paths(struct str *out, const struct route *routes, size_t count,
+                      const struct settings *settings)
 {
 	obj_begin(out, "paths", '{');
-	for (size_t i = 0; i < routes->count; i++) {
-		const char *path = routes->items[i].path;
+	for (size_t i = 0; i < count; i++) {
+		const char *path = routes[i].path;
 		if (seen_before(routes, i))
 			continue;
 		obj_begin(out, path, '{');
-		for (size_t j = i; j < routes->count; j++)
-			if (same_path(path, routes->items[j].path))
-				add_operation(out, &routes->items[j], path, contracts, settings);
+		for (size_t j = i; j < count; j++)
+			if (same_path(path, routes[j].path))
+				add_operation(out, &routes[j], path, settings);
 		obj_end(out, '}');
 	}
 	obj_end(out, '}');
+}
+
+/* ---- Routes of all operations --------------------------------------------------------------- */
+
+static const char operation_param[] = "{operation}";
+
+static bool is_of_each(const struct route *route)
+{
+	return is_own(route) && strstr(route->path, operation_param);
+}
+
+/* Can a request name the operation there? The service's is a request of its own. */
+static bool is_for(const struct route *route, const struct contract *contract)
+{
+	return !route->takes_body || (is_brought(contract) && !contract->upstream.given);
+}
+
+static struct route route_of(struct arena *arena, const struct route *route,
+                             const struct contract *contract)
+{
+	struct route one = *route;
+	const char *param = strstr(route->path, operation_param);
+	one.path = arena_printf(arena, "%.*s%s%s", (int)(param - route->path), route->path,
+	                        contract->name, param + sizeof operation_param - 1);
+	one.id = arena_printf(arena, "%s.%s", route->id, contract->name);
+	one.contract = contract;
+	return one;
+}
+
+/* The routes, but those of all operations once for each: what they take and answer is as different
+ * as the contracts. NULL: no memory. */
+static struct route *routes_described(struct arena *arena, const struct routes *routes,
+                                      const struct contracts *contracts, size_t *ret_count)
+{
+	size_t of_each = contracts_count(contracts), room = 0, count = 0;
+	for (size_t i = 0; i < routes->count; i++)
+		room += is_of_each(&routes->items[i]) ? of_each : 1;
+	struct route *all = arena_array(arena, room, sizeof *all);
+	for (size_t i = 0; all && i < routes->count; i++) {
+		const struct route *route = &routes->items[i];
+		if (!is_of_each(route)) {
+			all[count++] = *route;
+			continue;
+		}
+		for (size_t j = 0; j < of_each; j++)
+			if (is_for(route, contracts_at(contracts, j)))
+				all[count++] = route_of(arena, route, contracts_at(contracts, j));
+	}
+	*ret_count = count;
+	return arena->failed ? NULL : all;
 }
 
 /* ---- What operations share ------------------------------------------------------------------ */
@@ -954,6 +974,13 @@ enum ibid_code openapi_make(const struct routes *routes, const struct contracts 
                             const struct settings *settings, struct str *ret, struct ibid_err *err)
 {
 	struct str out = STR_INIT(OPENAPI_BYTES_MAX);
+	struct arena arena = {0};
+	size_t count;
+	const struct route *described = routes_described(&arena, routes, contracts, &count);
+	if (!described) {
+		arena_release(&arena);
+		return err_set(err, IBID_NOMEM, "out of memory");
+	}
 	obj_begin(&out, NULL, '{');
 	obj_text(&out, "openapi", "3.1.0");
 	obj_begin(&out, "info", '{');
@@ -962,9 +989,10 @@ enum ibid_code openapi_make(const struct routes *routes, const struct contracts 
 	obj_end(&out, '}');
 	obj_raw(&out, "servers", "[{\"url\":\"/\"}]");
 	add_tags(&out, contracts);
-	add_paths(&out, routes, contracts, settings);
+	add_paths(&out, described, count, settings);
 	add_components(&out, contracts);
 	obj_end(&out, '}');
+	arena_release(&arena);
 	if (out.failed) {
 		str_release(&out);
 		return err_set(err, IBID_NOMEM, "out of memory");

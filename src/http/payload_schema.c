@@ -70,12 +70,12 @@ static void add_choices(struct str *out, const struct contract_field *field)
 	obj_end(out, ']');
 }
 
-static void add_text(struct str *out, const struct contract_field *field)
+static void add_text(struct str *out, const struct contract_field *field, const char *pattern)
 {
 	add_type(out, "string", field->required);
 	add_choices(out, field);
 	if (!field->one_of.count)
-		obj_raw(out, "pattern", "\"" TEXT_PATTERN "\"");
+		obj_raw(out, "pattern", pattern);
 	if (field->max)
 		obj_int(out, "maxLength", (int64_t)field->max);
 }
@@ -95,10 +95,11 @@ static void add_number(struct str *out, const struct contract_field *field)
 	obj_raw(out, "multipleOf", unit);
 }
 
-static void add_value(struct str *out, const struct contract_field *field)
+/* `pattern` is of texts, with quotes. */
+static void add_value(struct str *out, const struct contract_field *field, const char *pattern)
 {
 	switch (field->type) {
-	case FIELD_TEXT: add_text(out, field); break;
+	case FIELD_TEXT: add_text(out, field, pattern); break;
 	case FIELD_INTEGER:
 		add_type(out, "integer", field->required);
 		obj_text(out, "format", "int64");
@@ -274,7 +275,7 @@ static void add_node(struct str *out, const char *name, const struct below *belo
 	const struct contract_field *field = field_at(below);
 	obj_begin(out, name, '{');
 	if (field && !has_children(below))
-		add_value(out, field);
+		add_value(out, field, "\"" TEXT_PATTERN "\"");
 	else
 		add_container(out, below, field);
 	obj_end(out, '}');
@@ -292,7 +293,7 @@ void param_schema(struct str *out, const char *name, const struct contract_field
 {
 	obj_begin(out, name, '{');
 	if (field)
-		add_value(out, field);
-	obj_int(out, "minLength", 1); /* an empty segment is another path */
+		add_value(out, field, "\"^" TEXT_NAME "$\""); /* it names the resource */
+	obj_int(out, "minLength", 1);                     /* an empty segment is another path */
 	obj_end(out, '}');
 }

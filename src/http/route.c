@@ -24,7 +24,7 @@ static const struct route_query list_queries[] = {
     {0},
 };
 static const struct route_query command_queries[] = {
-    {"resource", NAME_IF_ANY, "where the scope of the contract has it"},
+    {"resource", NAME_SCHEMA, "as the contract's scope has it", .of_scope = SCOPE_RESOURCE},
     {"client", NAME_IF_ANY, "whose it is; for operators"},
     {0},
 };

@@ -11,6 +11,7 @@ struct request;
 /* A parameter behind the question mark. */
 struct route_query {
 	const char *name, *schema, *meaning; /* the schema as JSON */
+	unsigned of_scope; /* enum scope_part: only where the contract's scope has it; 0: always */
 };
 
 enum { ROUTE_PARAMS_MAX = 8 };

@@ -91,6 +91,8 @@ create table broken (id text not null)%(strict)s;
 create table hot (topic text primary key, count %(int)s not null)%(strict)s;
 insert into hot values ('hot', 0);
 """
+SQLITE_TYPES = {"id": "text", "int": "integer", "strict": " strict"}
+POSTGRES_TYPES = {"id": "uuid", "int": "bigint", "strict": ""}
 
 
 class Answer:
@@ -235,8 +237,8 @@ class Bed:
         for store, script in SCRIPTS.items():
             self.file("note.%s.sql" % store, script)
             self.file("find-note.%s.sql" % store, FIND % ("ibid_" if store == "sqlite" else "ibid."))
-        self.file("schema.sqlite.sql", SCHEMA % {"id": "text", "int": "integer", "strict": " strict"})
-        self.file("schema.postgres.sql", SCHEMA % {"id": "uuid", "int": "bigint", "strict": ""})
+        self.file("schema.sqlite.sql", SCHEMA % SQLITE_TYPES)
+        self.file("schema.postgres.sql", SCHEMA % POSTGRES_TYPES)
         self.open_store()
         made = subprocess.run([BIN, "init", "--store", self.url, "--contracts", self.contracts], timeout=LIMIT_S,
                               capture_output=True, text=True)

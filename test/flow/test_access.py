@@ -348,7 +348,7 @@ class Access:
         plain = Server(self)
         self.assertIsNone(self.send(plain, token, "k-1").headers["RateLimit"])
         for one, described in ((server, True), (plain, False)):
-            told = one.get("/openapi.json").json["paths"]["/v1/commands/{operation}"]["post"]["responses"]
+            told = one.get("/openapi.json").json["paths"]["/v1/commands/note"]["post"]["responses"]
             self.assertEqual({name in told["2XX"]["headers"] for name in ("RateLimit", "RateLimit-Policy")}, {described})
 
     # ---- Before the body ------------------------------------------------------------------------
