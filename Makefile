@@ -36,7 +36,7 @@ sanitize: setup      ## the suite under address+undefined and thread sanitizers
 valgrind: build      ## unit and store tests under valgrind
 	@tools/test $(BUILD) --valgrind --suite valgrind
 
-soak: build          ## 20,000 hostile requests to a proxy; relays and a Kafka that are killed under 200,000 events (30 minutes at most)
+soak: build          ## hostile requests to a proxy, generated ones to a server; relays and a Kafka that are killed (an hour at most)
 	@IBID_BIN=$(BUILD)/ibid tools/soak
 
 bench: setup         ## protected against unprotected, on both stores (BENCH_ONLY=payments,http,...)
