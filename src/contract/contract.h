@@ -148,6 +148,10 @@ struct contract_upstream {
 		UPSTREAM_ERROR_RETRY,
 		UPSTREAM_ERROR_UNKNOWN
 	} error;              /* its 5xx; a 503 is always a retry */
+	enum {
+		UPSTREAM_UNKNOWN_ERROR,
+		UPSTREAM_UNKNOWN_ACCEPTED
+	} unknown;            /* what a caller hears while nobody knows: 502 or 504, or 202 */
 	struct texts headers; /* of its answer, kept beside Content-Type; as written in the contract */
 	struct contract_inquiry inquiry;
 };

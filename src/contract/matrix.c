@@ -532,10 +532,11 @@ static const char *rejection_retried(const struct view *view)
 	return view->contract->final[REFUSAL_BUSINESS] ? after_rejection(view) : tries_again;
 }
 
-static const char *without_answer(const struct view *view)
+static const char *without_answer(const struct view *view, const char *error)
 {
-	return arena_printf(view->arena, "that it is unknown; nothing is passed on; %s",
-	                    who_looks(view));
+	bool accepted = view->contract->upstream.unknown == UPSTREAM_UNKNOWN_ACCEPTED;
+	return arena_printf(view->arena, "%s: it is unknown; nothing is passed on; %s",
+	                    accepted ? "202" : error, who_looks(view));
 }
 
 static void add_service_row(struct sheet *sheet, const struct view *view, const char *answer,
@@ -558,7 +559,7 @@ static void add_service_errors(struct sheet *sheet, const struct view *view)
 		                "nothing: it is taken as a promise that nothing was done", tries_again);
 		break;
 	case UPSTREAM_ERROR_UNKNOWN:
-		add_service_row(sheet, view, "answers another 5xx", "unknown", without_answer(view));
+		add_service_row(sheet, view, "answers another 5xx", "unknown", without_answer(view, "502"));
 		break;
 	}
 }
@@ -609,7 +610,7 @@ static void add_service(struct sheet *sheet, const struct view *view)
 	add_service_row(
 	    sheet, view,
 	    arena_printf(view->arena, "gives no answer within %s, or a broken one", deadline),
-	    "unknown", without_answer(view));
+	    "unknown", without_answer(view, "504, or 502 for a broken one"));
 	add_service_callers(sheet, view);
 }
 

@@ -689,6 +689,13 @@ static struct answer inquiry(const struct view *view)
 
 static struct answer unknown(const struct view *view)
 {
+	const struct contract_upstream *upstream = &view->contract->upstream;
+	if (upstream->given && upstream->unknown == UPSTREAM_UNKNOWN_ACCEPTED)
+		return ANSWER(
+		    view, ASK,
+		    "upstream.unknown: accepted; %s; look at the clients: do they take the 202 for "
+		    "success, or look at its Location?",
+		    recovered_by(view));
 	if (is_staged(view))
 		return ANSWER(view, PASS,
 		              "%s; without an answer the command is UNKNOWN, and an exception for %s opens",

@@ -62,6 +62,14 @@ void answer_header(struct answer *answer, const char *name, const char *value);
 	  "The service behind the server has answered the command, once; the detail says with which "  \
 	  "status. "                                                                                   \
 	  "Every retry gets this answer; look at the service for what it made.")                       \
+	X(PROBLEM_UPSTREAM_UNKNOWN, "upstream-unknown", 502,                                           \
+	  "Whether the service carried out the request is not known",                                  \
+	  "The request was sent to the service behind the server. No whole answer came (in time: "     \
+	  "504), "                                                                                     \
+	  "or one that does not say whether anything was done. Nothing is sent again before that is "  \
+	  "known: "                                                                                    \
+	  "until then the same key gets this answer. Location leads to the operation, Retry-After "    \
+	  "says when to ask again.")                                                                   \
 	X(PROBLEM_UNAVAILABLE, "unavailable", 503, "The command can't be taken now",                   \
 	  "Too many commands wait, the store can't be reached, or the server is stopping. Nothing "    \
 	  "was "                                                                                       \

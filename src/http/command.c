@@ -203,16 +203,21 @@ static void show_upstream(struct request *request, const struct ibid_result *res
 		(void)upstream_show(&request->arena, result->body, result->body_size, answer);
 }
 
-/* Over HTTP there is a place to look at. */
+/* Over HTTP there is a place to look at. Of a service's work, clients must not take it for done. */
 static void show_unknown(struct request *request, const struct ibid_result *result)
 {
 	struct answer *answer = &request->answer;
+	const struct contract_upstream *upstream = &request->contract->upstream;
+	bool error = upstream->given && upstream->unknown == UPSTREAM_UNKNOWN_ERROR;
+	bool late = error && strcmp(result->cause, UPSTREAM_TIMEOUT) == 0;
+	const struct problem_info *info =
+	    &problem_infos[error ? PROBLEM_UPSTREAM_UNKNOWN : PROBLEM_UNKNOWN];
 	struct problem problem = {
-	    .type = "/problems/outcome-unknown",
-	    .title = problem_infos[PROBLEM_UNKNOWN].title,
-	    .status = problem_infos[PROBLEM_UNKNOWN].status,
+	    .type = arena_printf(&request->arena, "/problems/%s", info->slug),
+	    .title = info->title,
+	    .status = late ? 504 : info->status,
 	    .detail = result->text,
-	    .code = "OUTCOME_UNKNOWN",
+	    .code = error && *result->cause ? result->cause : "OUTCOME_UNKNOWN",
 	    .command_id = result->command_id,
 	};
 	const char *body = problem_body(&request->arena, &problem);
@@ -242,9 +247,10 @@ void command_answer(struct request *request, struct ibid_result *result)
 		answer_header(answer, "Idempotent-Replayed", "true");
 	if (result->decision == IBID_DECISION_IN_PROGRESS && result->status == 409)
 		answer->status = (int)request->server->settings->in_progress;
-	if (result->decision == IBID_DECISION_UNKNOWN && *result->command_id)
+	bool unknown = result->decision == IBID_DECISION_UNKNOWN && *result->command_id;
+	if (unknown)
 		show_unknown(request, result);
-	if (answer->status == 202 && problem)
+	if (unknown || (answer->status == 202 && problem))
 		add_location(request, answer);
 	else if (*result->location)
 		answer_header(answer, "Location", result->location);

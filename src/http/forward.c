@@ -126,11 +126,11 @@ static enum ibid_code record(struct forward *forward, struct ibid_result **ret,
 		                                call->why),
 		                   ret, err);
 	default:
-		return staged_unknown(forward->staged, "UPSTREAM_SILENT",
-		                      arena_printf(&forward->arena,
-		                                   "the request was sent, and no whole answer came: %s",
-		                                   call->why),
-		                      ret, err);
+		return staged_unknown(
+		    forward->staged, call->timed_out ? UPSTREAM_TIMEOUT : "UPSTREAM_SILENT",
+		    arena_printf(&forward->arena, "the request was sent, and no whole answer came: %s",
+		                 call->why),
+		    ret, err);
 	}
 }
 

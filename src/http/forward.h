@@ -20,6 +20,9 @@ enum answer_meaning forward_meaning(const struct contract *contract, int status)
 /* Headers of an answer that is not kept, given to the one caller. */
 extern const struct texts forward_unkept_headers;
 
+/* Why a command is UNKNOWN whose service was too slow. */
+#define UPSTREAM_TIMEOUT "UPSTREAM_TIMEOUT"
+
 /* A request whose contract says `handler: upstream`. */
 void forward_command(struct request *request);
 

@@ -67,6 +67,8 @@ static const unsigned problem_headers[PROBLEM_KINDS] = {
     [PROBLEM_KEY_EXPIRED] = BIT(HEADER_COMMAND_ID),
     [PROBLEM_REJECTED] = BIT(HEADER_COMMAND_ID) | BIT(HEADER_REPLAYED),
     [PROBLEM_FAILED] = BIT(HEADER_COMMAND_ID) | BIT(HEADER_RETRY_AFTER),
+    [PROBLEM_UPSTREAM_UNKNOWN] = BIT(HEADER_COMMAND_ID) | BIT(HEADER_RETRY_AFTER) |
+                                 BIT(HEADER_LOCATION),
     [PROBLEM_UNKNOWN] = BIT(HEADER_COMMAND_ID) | BIT(HEADER_RETRY_AFTER) | BIT(HEADER_LOCATION),
 };
 
@@ -183,14 +185,20 @@ static void tell_decisions(struct tells *tells, const struct contract *contract,
                            const struct settings *settings)
 {
 	bool accepts = contract->duplicates.in_progress == PROGRESS_ACCEPTED;
-	tell_problem(tells, PROBLEM_UNKNOWN);
+	bool error = contract->upstream.given && contract->upstream.unknown == UPSTREAM_UNKNOWN_ERROR;
+	tell_problem(tells, error ? PROBLEM_UPSTREAM_UNKNOWN : PROBLEM_UNKNOWN);
+	if (error)
+		tell_problem_as(tells, PROBLEM_UPSTREAM_UNKNOWN, "504");
 	tell_problem(tells, PROBLEM_KEY_REUSED);
 	if (contract->key.after_expiry == EXPIRY_REFUSE)
 		tell_problem(tells, PROBLEM_KEY_EXPIRED);
 	if (!accepts)
 		tell_problem_as(tells, PROBLEM_IN_PROGRESS, settings->in_progress == 425 ? "425" : "409");
 	if (accepts || contract->upstream.given)
-		tell_problem_as(tells, PROBLEM_IN_PROGRESS, "202"); /* Location: as an unknown one's */
+		tell(tells, "202",
+		     (struct tell){.title = problem_infos[PROBLEM_IN_PROGRESS].title,
+		                   .headers = problem_headers[PROBLEM_IN_PROGRESS] | BIT(HEADER_LOCATION),
+		                   .problem = true});
 }
 
 /* A command's own answers. */

@@ -148,7 +148,12 @@ void submission_tell(struct submission *sub, enum verdict verdict, const struct 
 		submission_log(sub, IBID_LOG_WARN, "command.expired",
 		               "the key is used after its retention");
 		break;
-	default: result_unknown(sub->result, id); break;
+	default:
+		if (id)
+			result_unknown_row(sub->result, row, sub->now_us);
+		else
+			result_unknown(sub->result, NULL);
+		break;
 	}
 	if (id)
 		submission_note(sub, row, fingerprint);

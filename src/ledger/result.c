@@ -4,6 +4,7 @@
 #include "base/instant.h"
 #include "base/str.h"
 #include "ledger/problem.h"
+#include "retry/retry.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,12 +12,16 @@
 
 enum { RETRY_AFTER_US = 1000000 };
 
+/* When to ask again what became of a command: who finds out may be a person. */
+static const struct retry_policy unknown_policy = {.base_us = RETRY_AFTER_US,
+                                                   .cap_us = INT64_C(300) * 1000000};
+
 struct ibid_result *result_new(void)
 {
 	struct ibid_result *result = calloc(1, sizeof *result);
 	if (result)
 		result->body = result->resource_type = result->resource_id = result->reason = result->text =
-		    result->location = "";
+		    result->cause = result->location = "";
 	return result;
 }
 
@@ -187,11 +192,7 @@ void result_of_row(struct ibid_result *result, const struct command_row *row)
 	switch (row->state) {
 	case COMMAND_REJECTED: set_rejected(result, row); break;
 	case COMMAND_FAILED: set_failed(result, row); break;
-	case COMMAND_UNKNOWN:
-		result_unknown(result, &row->id);
-		if (row->text)
-			result->text = keep(result, row->text);
-		break;
+	case COMMAND_UNKNOWN: result_unknown_row(result, row, row->finished_us); break;
 	default: set_completed(result, row); break;
 	}
 }
@@ -273,4 +274,14 @@ void result_unknown(struct ibid_result *result, const struct uuid *id)
 	        .code = "OUTCOME_UNKNOWN",
 	        .command_id = id ? result->command_id : NULL,
 	    });
+}
+
+void result_unknown_row(struct ibid_result *result, const struct command_row *row, int64_t now_us)
+{
+	int64_t age_us = now_us - row->finished_us; /* by another machine's clock: it may be ahead */
+	result_unknown(result, &row->id);
+	result->retry_after_us = retry_pause_at_age_us(&unknown_policy, age_us);
+	result->cause = keep(result, row->reason);
+	if (row->text)
+		result->text = keep(result, row->text);
 }

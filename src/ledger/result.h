@@ -16,6 +16,8 @@ struct ibid_result {
 	bool own_body; /* of a rejection: its worker's own words, and no problem of ours */
 	char command_id[UUID_TEXT_SIZE];
 	const char *resource_type, *resource_id, *reason, *text;
+	const char *cause;    /* why it is not known whether it was done, as the row has it; "": the
+	                         row could not be read */
 	const char *location; /* where what was made is found, by the contract; "": not told */
 	int contract_version; /* of the row that it tells of; 0: of none */
 	int attempts;         /* runs of that row that left a trace; 0: of none */
@@ -32,6 +34,8 @@ void result_of_row(struct ibid_result *result, const struct command_row *row);
 void result_conflict(struct ibid_result *result, const struct command_row *row, int64_t age_us);
 void result_expired(struct ibid_result *result, const struct command_row *row, int64_t now_us);
 void result_in_progress(struct ibid_result *result, const struct uuid *id, bool accepted);
-void result_unknown(struct ibid_result *result, const struct uuid *id);
+void result_unknown(struct ibid_result *result, const struct uuid *id); /* no row could be read */
+/* The row is UNKNOWN: the longer it is, the later somebody should ask again. */
+void result_unknown_row(struct ibid_result *result, const struct command_row *row, int64_t now_us);
 
 #endif

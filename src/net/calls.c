@@ -299,6 +299,7 @@ static void conclude(const struct calls *calls, struct call *call, CURLcode code
 		call->end = CALL_ANSWERED;
 	} else {
 		call->end = was_sent(call->easy) ? CALL_SILENT : CALL_NOT_SENT;
+		call->timed_out = code == CURLE_OPERATION_TIMEDOUT;
 		snprintf(call->why, sizeof call->why, "%s",
 		         call->ambiguous ? "the head of the answer can be read in two ways"
 		                         : curl_easy_strerror(code));

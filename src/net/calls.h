@@ -57,6 +57,7 @@ struct call {
 	char detail[CURL_ERROR_SIZE]; /* more of that; it may name addresses */
 	bool distrusted;              /* it was not sent: there is no TLS with who answers there */
 	bool off_limits;              /* it was not sent: not one public address, see public_only */
+	bool timed_out;               /* there was no whole answer by its deadline */
 	int status;
 	struct str answer_head; /* the lines of its headers */
 	struct str answer;

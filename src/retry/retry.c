@@ -30,3 +30,13 @@ int64_t retry_pause_us(const struct retry_policy *policy, int attempt, uint64_t 
 {
 	return attempt < policy->attempts_max ? retry_pause_from_us(policy, attempt, 0, random) : -1;
 }
+
+int64_t retry_pause_at_age_us(const struct retry_policy *policy, int64_t age_us)
+{
+	int64_t pause = ceiling_us(policy, 1), longest = ceiling_us(policy, RETRY_ATTEMPTS_MAX);
+	for (int attempt = 1; pause < longest && age_us >= pause; attempt++) {
+		age_us -= pause;
+		pause = ceiling_us(policy, attempt + 1);
+	}
+	return pause;
+}

@@ -38,4 +38,9 @@ int64_t retry_pause_us(const struct retry_policy *policy, int attempt, uint64_t 
 int64_t retry_pause_from_us(const struct retry_policy *policy, int attempt, int64_t least_us,
                             uint64_t random);
 
+/* When to look again at what has been open for `age_us`: the longest pause of the try that somebody
+ * would have come to by now who took each pause at its longest. Grows with the age up to the cap.
+ */
+int64_t retry_pause_at_age_us(const struct retry_policy *policy, int64_t age_us);
+
 #endif

@@ -78,7 +78,7 @@ class Exceptions(Proxied):
     def lost(self, key, path="/charges"):
         """A command of which nobody knows whether it was done; the id of its exception."""
         answer = self.send(key, path)
-        self.assertEqual((answer.status, answer.json["type"]), (202, "/problems/outcome-unknown"), answer)
+        self.assertEqual((answer.status, answer.json["type"]), (502, "/problems/upstream-unknown"), answer)
         command = answer.headers["Ibid-Command-Id"]
         items = [item for item in self.listed("--state", "open") if item["subject_id"] == command]
         self.assertEqual(len(items), 1)

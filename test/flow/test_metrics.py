@@ -280,9 +280,9 @@ class Upstream(Pages, Proxied):
             ("k-3", {"mode": "invalid"}, 422, "answered"),
             ("k-4", {"mode": "busy"}, 503, "answered"),
             ("k-4", {"mode": "busy"}, 503, "answered"),
-            ("k-5", {"mode": "drop"}, 202, "silent"),
-            ("k-5", {"mode": "drop"}, 202, None),
-            ("k-6", {"mode": "half"}, 202, "silent"),
+            ("k-5", {"mode": "drop"}, 502, "silent"),
+            ("k-5", {"mode": "drop"}, 502, None),
+            ("k-6", {"mode": "half"}, 502, "silent"),
         ]
         counted = {}
         for key, document, status, end in steps:
@@ -303,7 +303,7 @@ class Upstream(Pages, Proxied):
         self.contract("hasty", "POST /hasty", deadline="2s")
         self.service.inquiry_answers = False
         server = self.proxy()
-        self.assertEqual(self.order(server, "k-1", {"mode": "hang"}, "/hasty").status, 202)
+        self.assertEqual(self.order(server, "k-1", {"mode": "hang"}, "/hasty").status, 504)
         page = Page(server)
         self.assertEqual(self.calls(page, operation="hasty"), {"silent": 1})
         self.assertGreaterEqual(page.get("ibid_upstream_seconds_sum", operation="hasty"), 1.99)
@@ -314,15 +314,15 @@ class Upstream(Pages, Proxied):
         self.contract("patient", "POST /patient", inquiry=INQUIRY % "30m")
         server = self.proxy()
         self.service.inquiry_answers = False
-        self.assertEqual(self.order(server, "k-1", {"mode": "drop"}).status, 202)
+        self.assertEqual(self.order(server, "k-1", {"mode": "drop"}).status, 502)
         self.await_page(server, lambda page: self.inquiries(page).get("unclear"))
         self.service.inquiry_answers = True
         self.await_page(server, lambda page: self.inquiries(page).get("executed") == 1)
-        self.assertEqual(self.order(server, "k-2", {"mode": "refuse-silently"}).status, 202)
+        self.assertEqual(self.order(server, "k-2", {"mode": "refuse-silently"}).status, 502)
         page = self.await_page(server, lambda page: self.inquiries(page).get("not_executed") == 1)
         self.assertEqual(set(self.inquiries(page)), {"unclear", "executed", "not_executed"})
         # Too early to be believed: it proves nothing.
-        self.assertEqual(self.order(server, "k-3", {"mode": "refuse-silently"}, "/patient").status, 202)
+        self.assertEqual(self.order(server, "k-3", {"mode": "refuse-silently"}, "/patient").status, 502)
         page = self.await_page(server, lambda page: self.inquiries(page, operation="patient"))
         self.assertEqual(set(self.inquiries(page, operation="patient")), {"unclear"})
         self.service.end()

@@ -765,7 +765,10 @@ class ProxyDocument(Described, Proxied):
         answers.append(self.send(path, "k-1", {}, server=self.proxy("http.open.tenant=")))  # 401
         answers.append(self.send(path, "k-1", {}, server=Server(self, "upstream.url=http://127.0.0.1:1")))  # 502
         self.service.inquiry_answers = False
-        answers += [self.send(path, "k-lost", {"mode": "drop"}) for _ in range(2)]  # 202
+        answers += [self.send(path, "k-lost", {"mode": "drop"}) for _ in range(2)]  # 502
+        self.execute("update %s set reason = 'UPSTREAM_TIMEOUT' where key = 'k-lost'" % self.ledger("command"))
+        answers.append(self.send(path, "k-lost", {"mode": "drop"}))  # 504: it was too late
+        self.assertEqual([answer.status for answer in answers[-3:]], [502, 502, 504])
         self.send(path, "k-old", {"mode": "say-200"})
         column = "expires_us = 1" if self.store == "sqlite" else "expires_at = now() - interval '1 day'"
         self.execute("update %s set %s where key = 'k-old'" % (self.ledger("command"), column))
@@ -785,11 +788,12 @@ class ProxyDocument(Described, Proxied):
     # Those that forward.c treats differently, one of each class that it does not, and those that the server says itself.
     SAID = (200, 202, 303, 400, 401, 403, 404, 407, 408, 409, 410, 413, 422, 425, 429, 503)
     TOKENS = {("429", "RateLimit"): "of a token: test_access", ("429", "RateLimit-Policy"): "likewise"}
+    WAITED = TOKENS | {("202", "Retry-After"): "the service has answered, and the store is away"}
 
     def test_every_answer_of_a_services_route_is_described_and_every_described_one_comes(self):
         self.server = self.proxy("http.limits.body=64KiB")
         self.exercise("post", "/orders", self.provoke("/orders", self.SAID) + [self.send("/orders", None, {})],
-                      self.TOKENS | {("500", None): "a defect"})
+                      self.WAITED | {("500", None): "a defect"})
 
     def test_long_work_is_described(self):
         self.server = self.proxy("http.limits.body=64KiB")
@@ -800,17 +804,17 @@ class ProxyDocument(Described, Proxied):
 
     def test_errors_that_are_kept_are_described(self):
         self.server = self.proxy("http.limits.body=64KiB")
-        self.exercise("post", "/kept", self.provoke("/kept", (*self.SAID, 500, 501, 502)) + [self.send("/kept", None, {})],
-                      self.TOKENS)
+        self.exercise("post", "/kept", self.provoke("/kept", (*self.SAID, 500, 501, 502, 504)) + [self.send("/kept", None, {})],
+                      self.WAITED)
 
     def test_answers_after_which_the_same_key_may_be_sent_again_are_described(self):
         self.server = self.proxy("http.limits.body=64KiB")
-        answers = self.provoke("/again", (*self.SAID, 500, 501, 502)) + [self.send("/again", None, {})]
-        self.exercise("post", "/again", answers, self.TOKENS)
+        answers = self.provoke("/again", (*self.SAID, 500, 501, 502, 504)) + [self.send("/again", None, {})]
+        self.exercise("post", "/again", answers, self.WAITED)
 
     def test_what_passes_without_a_key_is_described(self):
         self.server = self.proxy("http.limits.body=64KiB")
-        said = (*self.SAID, 500, 501, 502)
+        said = (*self.SAID, 500, 501, 502, 504)
         passed = [self.send("/open", None, {"mode": "say-%d" % status}) for status in said]
         self.assertEqual([answer.status for answer in passed], list(said))
         away = self.send("/open", None, {}, server=Server(self, "upstream.url=http://127.0.0.1:1"))

@@ -178,7 +178,7 @@ class Proxy(Proxied):
         for status in (600, 999):
             for _ in range(2):
                 answer = self.order(server, "k-%d" % status, {"mode": "say-%d" % status}, "/final")
-                self.assertEqual(answer.status, 202, answer)
+                self.assertEqual(answer.status, 502, answer)
             self.assertEqual(self.state("k-%d" % status), "UNKNOWN")
         self.assertEqual(len(self.service.seen), 2)
 
@@ -244,8 +244,8 @@ class Proxy(Proxied):
             # A connection that could be used again, and would break: nothing is sent again on a new one.
             self.assertEqual(self.order(server, "before-" + mode, {"item": "x"}).status, 201)
             first = self.order(server, key, {"mode": mode})
-            self.assertEqual((first.status, first.json["type"]), (202, "/problems/outcome-unknown"), first)
-            self.assertEqual((first.json["status"], first.json["commandId"]), (202, first.headers["Ibid-Command-Id"]))
+            self.assertEqual((first.status, first.json["type"]), (502, "/problems/upstream-unknown"), first)
+            self.assertEqual((first.json["status"], first.json["commandId"]), (502, first.headers["Ibid-Command-Id"]))
             self.assertIn("answered 500" if mode == "error" else "no whole answer came", first.json["detail"])
             where = first.headers["Location"]
             self.assertIn(server.get(where).json["state"], ("UNKNOWN", "COMPLETED"))
@@ -263,7 +263,7 @@ class Proxy(Proxied):
         server = self.proxy()
         tokens = [self.token(client) for client in ("alice", "bob")]
         lost = self.order(server, "k-1", {"mode": "refuse-silently"}, Authorization="Bearer " + tokens[0])
-        self.assertEqual(lost.status, 202, lost)
+        self.assertEqual(lost.status, 502, lost)
         self.assertEqual(self.order(server, "k-1", {"item": "bob's"}, Authorization="Bearer " + tokens[1]).status, 201)
         end = time.monotonic() + LIMIT_S
         while self.number("select count(*) from %s where state = 'UNKNOWN'" % self.ledger("command")):
@@ -276,14 +276,14 @@ class Proxy(Proxied):
     def test_what_was_not_executed_may_be_sent_again_with_the_same_key(self):
         server = self.proxy()
         first = self.order(server, "k-1", {"mode": "refuse-silently"})
-        self.assertEqual(first.status, 202, first)
+        self.assertEqual(first.status, 502, first)
         end = time.monotonic() + LIMIT_S
         while self.state("k-1") != "FAILED":
             self.assertLess(time.monotonic(), end, self.state("k-1"))
             time.sleep(0.05)
         sent = len([seen for seen in self.service.seen if seen[0] == "POST"])
         self.assertEqual(sent, 1)
-        self.assertEqual(self.order(server, "k-1", {"mode": "refuse-silently"}).status, 202)
+        self.assertEqual(self.order(server, "k-1", {"mode": "refuse-silently"}).status, 502)
         self.assertEqual(len([seen for seen in self.service.seen if seen[0] == "POST"]), 2)
 
     def test_a_service_that_hangs_is_waited_for_once(self):  # (c)
@@ -292,7 +292,7 @@ class Proxy(Proxied):
         server = self.proxy()
         for _ in range(3):
             answer = self.retry(server, "k-1", {"mode": "hang"}, "/hasty")
-            self.assertEqual((answer.status, answer.json["type"]), (202, "/problems/outcome-unknown"), answer)
+            self.assertEqual((answer.status, answer.json["type"]), (504, "/problems/upstream-unknown"), answer)
             shown = server.get(answer.headers["Location"]).json
             self.assertEqual((shown["state"], shown["awaits"]),
                              ("UNKNOWN", "the service, which is asked whether it was done"))
@@ -304,13 +304,69 @@ class Proxy(Proxied):
         self.assertEqual(self.await_answer(server, "k-1", {"mode": "hang"}, 200, "/hasty").body, b'{"order": 1}')
         self.assertEqual(self.service.times("k-1"), 1)
 
+    def test_what_nobody_knows_is_no_success_to_a_client(self):  # B03 E04
+        """An error, a broken and a late answer: 502 or 504 of a type of its own, with the operation and a Retry-After that
+        grows up to five minutes; a retry hears the same, also from another process, and reaches the service never."""
+        self.contract("hasty", "POST /hasty", deadline="300ms", inquiry=INQUIRY % "0s")
+        self.service.inquiry_answers = False
+        clock = Clock(self)
+        server = self.proxy(clock=clock)
+        kinds = {"error": ("/orders", 502, "UPSTREAM_ERROR"), "half": ("/orders", 502, "UPSTREAM_SILENT"),
+                 "drop": ("/orders", 502, "UPSTREAM_SILENT"), "hang": ("/hasty", 504, "UPSTREAM_TIMEOUT")}
+        first = {}
+
+        def pauses():
+            longest = []
+            for mode, (path, status, code) in kinds.items():
+                answer = self.retry(server, "k-" + mode, {"mode": mode}, path)
+                first.setdefault(mode, answer)
+                said = answer.json
+                self.assertEqual((answer.status, said["type"], said["status"], said["code"], said["commandId"]),
+                                 (status, "/problems/upstream-unknown", status, code, answer.headers["Ibid-Command-Id"]))
+                self.assertEqual(answer.body, first[mode].body)
+                self.assertEqual(answer.headers["Location"], "/v1/operations/" + said["commandId"])
+                self.assertEqual(server.get(answer.headers["Location"]).json["state"], "UNKNOWN")
+                self.assertIsNone(answer.headers["Idempotent-Replayed"])
+                longest.append(int(answer.headers["Retry-After"]))
+                self.assertEqual(self.service.sent("k-" + mode), 1)
+            return longest
+
+        pauses()
+        self.assertEqual({answer.headers["Retry-After"] for answer in first.values()}, {"1"})
+        grown = []
+        for seconds in (20, 100, 500):
+            clock.advance(seconds)
+            grown.append(max(pauses()))
+        self.assertEqual((grown, grown[-1]), (sorted(grown), 300))
+        self.assertGreater(grown[0], 1)
+        self.assertEqual(server.stop(), 0)
+        server = self.proxy(clock=clock)
+        self.assertEqual(max(pauses()), 300)
+        self.service.inquiry_answers = True
+        for mode, (path, _, _) in kinds.items():
+            found = self.await_answer(server, "k-" + mode, {"mode": mode}, 200, path)
+            self.assertEqual((found.headers["Idempotent-Replayed"], self.service.times("k-" + mode)), ("true", 1))
+
+    def test_what_nobody_knows_is_accepted_where_the_contract_says_so(self):  # E04
+        self.contract("polite", "POST /polite", deadline="300ms", wait="unknown: accepted")
+        self.service.inquiry_answers = False
+        server = self.proxy()
+        for mode in ("error", "drop", "hang"):
+            for _ in range(2):
+                answer = self.retry(server, "k-" + mode, {"mode": mode}, "/polite")
+                self.assertEqual((answer.status, answer.json["type"], answer.json["code"]),
+                                 (202, "/problems/outcome-unknown", "OUTCOME_UNKNOWN"), answer)
+                self.assertEqual(server.get(answer.headers["Location"]).json["state"], "UNKNOWN")
+                self.assertGreaterEqual(int(answer.headers["Retry-After"]), 1)
+            self.assertEqual(self.service.sent("k-" + mode), 1)
+
     def test_not_executed_is_not_believed_before_it_has_settled(self):
         """The request is still on its way in the service when that is asked: its 404 is true, and proves nothing."""
         self.contract("hasty", "POST /hasty", deadline="300ms", inquiry=INQUIRY % "30m")
         server = self.proxy()
-        self.assertEqual(self.order(server, "k-1", {"mode": "late"}, "/hasty").status, 202)
+        self.assertEqual(self.order(server, "k-1", {"mode": "late"}, "/hasty").status, 504)
         self.await_inquiries(2)
-        self.assertEqual(self.retry(server, "k-1", {"mode": "late"}, "/hasty").status, 202)
+        self.assertEqual(self.retry(server, "k-1", {"mode": "late"}, "/hasty").status, 504)
         self.assertEqual((self.service.times("k-1"), self.state("k-1")), (0, "UNKNOWN"))
         self.service.free.set()  # now it is carried out
         self.assertEqual(self.await_answer(server, "k-1", {"mode": "late"}, 200, "/hasty").body, b'{"order": 1}')
@@ -321,7 +377,7 @@ class Proxy(Proxied):
         self.contract("slow-inquiry", "POST /slow", deadline="5s", lease="9s", inquiry=INQUIRY % "30m")
         clock = Clock(self)
         server = self.proxy(clock=clock)
-        self.assertEqual(self.order(server, "k-1", {"mode": "leave-late"}, "/slow").status, 202)
+        self.assertEqual(self.order(server, "k-1", {"mode": "leave-late"}, "/slow").status, 502)
         server.await_logged("upstream.inquiry", 1)
         self.service.absent_may_go.clear()
         self.await_inquiries(2)
@@ -349,17 +405,17 @@ class Proxy(Proxied):
         self.contract("hasty", "POST /hasty", deadline="300ms", inquiry=INQUIRY % "30m")
         clock, document = Clock(self), {"mode": "refuse-silently,late,work"}
         servers = [self.proxy(clock=clock) for _ in range(2)]
-        self.assertEqual(self.order(servers[0], "k-1", document, "/hasty").status, 202)
+        self.assertEqual(self.order(servers[0], "k-1", document, "/hasty").status, 502)
         self.await_asked_again(clock, *servers)
         clock.advance(20 * 60)
         self.await_asked_again(clock, *servers)
         self.assertEqual(self.state("k-1"), "UNKNOWN")
         clock.advance(11 * 60)
         self.await_state("k-1", "FAILED")
-        self.assertEqual(self.retry(servers[0], "k-1", document, "/hasty").status, 202)
+        self.assertEqual(self.retry(servers[0], "k-1", document, "/hasty").status, 504)
         self.await_asked_again(clock, *servers)
         for server in servers:
-            self.assertEqual(self.retry(server, "k-1", document, "/hasty").status, 202)
+            self.assertEqual(self.retry(server, "k-1", document, "/hasty").status, 504)
         self.assertEqual((self.state("k-1"), self.service.sent("k-1"), self.service.times("k-1")), ("UNKNOWN", 2, 0))
         # Who starts anew knows nothing of how long it has been: it waits for all of it.
         clock.advance(20 * 60)
@@ -379,7 +435,7 @@ class Proxy(Proxied):
         self.contract("hasty", "POST /hasty", deadline="1s", lease="2s", inquiry=INQUIRY % "30m")
         clock, document = Clock(self), {"mode": "refuse-silently,late,work"}
         dies, lives = (self.proxy(clock=clock) for _ in range(2))
-        self.assertEqual(self.order(dies, "k-1", document, "/hasty").status, 202)
+        self.assertEqual(self.order(dies, "k-1", document, "/hasty").status, 502)
         self.await_asked_again(clock, lives)
         clock.advance(31 * 60)
         self.await_state("k-1", "FAILED")
@@ -411,10 +467,10 @@ class Proxy(Proxied):
             self.await_state("k-1", "UNKNOWN")
             for _ in range(4):
                 self.await_asked_again(clock, server)
-            self.assertEqual(self.retry(server, "k-1", document, "/long").status, 202)
+            self.assertEqual(self.retry(server, "k-1", document, "/long").status, 502)
             self.assertEqual((self.state("k-1"), self.service.sent("k-1")), ("UNKNOWN", 1))
             self.service.free.set()
-            self.assertEqual(first.result(LIMIT_S).status, 202)
+            self.assertEqual(first.result(LIMIT_S).status, 502)
         self.assertEqual(self.await_answer(server, "k-1", document, 200, "/long").body, b'{"order": 1}')
         self.assertEqual((self.service.sent("k-1"), self.service.times("k-1")), (1, 1))
 
@@ -433,8 +489,8 @@ class Proxy(Proxied):
     def test_without_an_inquiry_a_person_has_to_look(self):
         self.contract("by-hand", "POST /by-hand", recover="human", inquiry="", strategy="key")
         server = self.proxy()
-        self.assertEqual(self.order(server, "k-1", {"mode": "drop"}, "/by-hand").status, 202)
-        self.assertEqual(self.order(server, "k-1", {"mode": "drop"}, "/by-hand").status, 202)
+        self.assertEqual(self.order(server, "k-1", {"mode": "drop"}, "/by-hand").status, 502)
+        self.assertEqual(self.order(server, "k-1", {"mode": "drop"}, "/by-hand").status, 502)
         self.assertEqual((self.service.times("k-1"), self.state("k-1")), (1, "UNKNOWN"))
         self.assertEqual(self.number("select count(*) from %s where state = 'OPEN'" % self.ledger("exception")), 1)
         self.assertIn("a person", server.get(self.order(server, "k-1", {"mode": "drop"}, "/by-hand").headers["Location"])
@@ -465,7 +521,7 @@ class Proxy(Proxied):
             for future in lost:
                 self.assertIsInstance(future.exception(), (OSError, http.client.HTTPException))
         server = self.proxy()
-        self.assertIn(self.order(server, "k-1", {"mode": "hang"}, "/hang-long").status, (200, 202, 409))
+        self.assertIn(self.order(server, "k-1", {"mode": "hang"}, "/hang-long").status, (200, 502, 409))
         found = self.await_answer(server, "k-1", {"mode": "hang"}, 200, "/hang-long")
         self.assertEqual((found.body, self.service.times("k-1")), (b'{"order": 1}', 1))
         end = time.monotonic() + LIMIT_S
@@ -692,7 +748,7 @@ class Proxy(Proxied):
         self.service = RawService(self, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n")
         server = self.proxy()
         self.assertEqual(server.get("/pages").status, 502)
-        self.assertEqual(self.order(server, "k-101", {"item": "tea"}).status, 202)
+        self.assertEqual(self.order(server, "k-101", {"item": "tea"}).status, 502)
         self.service = RawService(self, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nbytes of another protocol")
         passed = self.proxy().get("/pages")
         self.assertEqual((passed.status, passed.json["type"]), (502, "/problems/upstream"), passed)
@@ -706,7 +762,7 @@ class Proxy(Proxied):
                 server = self.proxy()
                 passed = server.get("/pages")
                 self.assertEqual((passed.status, passed.json["type"]), (502, "/problems/upstream"), passed)
-                self.assertEqual(self.order(server, "k-" + hashlib.sha256(head).hexdigest()[:8], {"item": "tea"}).status, 202)
+                self.assertEqual(self.order(server, "k-" + hashlib.sha256(head).hexdigest()[:8], {"item": "tea"}).status, 502)
         # The same length twice is one length, and an answer before the answer has a head of its own.
         self.service = RawService(self, b"HTTP/1.1 103 Early Hints\r\nContent-Length: 9\r\n\r\n"
                                         b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nok")
@@ -719,7 +775,7 @@ class Proxy(Proxied):
                       inquiry=(INQUIRY % "0s").replace("/orders/by-key/", "/hang/"))
         server = self.proxy("http.drain=1s")
         for number in range(5):
-            self.assertEqual(self.order(server, "k-%d" % number, {"mode": "drop"}, "/slow-inquiry").status, 202)
+            self.assertEqual(self.order(server, "k-%d" % number, {"mode": "drop"}, "/slow-inquiry").status, 502)
         end = time.monotonic() + LIMIT_S
         while not any(seen[1].startswith("/hang/") for seen in self.service.seen):
             self.assertLess(time.monotonic(), end)
@@ -863,7 +919,7 @@ class ProxyOnPostgres(Proxy, Postgres, unittest.TestCase):
             self.await_answer(fast, "stall-me", {"item": "x"}, 201, "/hurry")
             wire.flows.set()
             told = late.result(LIMIT_S)
-        self.assertEqual((told.status, told.json["type"]), (202, "/problems/outcome-unknown"), told)
+        self.assertEqual((told.status, told.json["type"]), (502, "/problems/upstream-unknown"), told)
         self.assertEqual(self.order(slow, "stall-me", {"item": "x"}, "/hurry").status, 201)
         self.assertEqual(self.service.times("stall-me"), 1)
 

@@ -115,7 +115,7 @@ class Page:
         self.assertRegex(pause, r"^sleep \d+$")
         self.assertEqual(ask, retry)
         unknown = self.type(ask)
-        self.assertEqual((unknown.status, unknown.json["type"]), (202, "/problems/outcome-unknown"))
+        self.assertEqual((unknown.status, unknown.json["type"]), (502, "/problems/upstream-unknown"))
         self.assertRegex(unknown.headers["location"], "^/v1/operations/")
         found = self.await_status(retry, 200)
         self.assertEqual((found.json["item"], found.headers["idempotent-replayed"]), ("a vase", "true"))

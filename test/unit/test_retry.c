@@ -316,6 +316,31 @@ static void no_work_is_tried_more_often_than_it_may(void **state) /* F02 */
 	}
 }
 
+static void the_longer_something_is_open_the_later_it_is_looked_at_up_to_the_cap(void **state)
+{
+	static const struct retry_policy growing = {.base_us = 1000000, .cap_us = 300000000};
+	static const struct {
+		int64_t age_s, pause_s;
+	} known[] = {{INT64_MIN / 1000000, 1},
+	             {-5, 1},
+	             {0, 1},
+	             {1, 2},
+	             {2, 2},
+	             {3, 4},
+	             {7, 8},
+	             {254, 128},
+	             {255, 256},
+	             {511, 300},
+	             {86400, 300},
+	             {INT64_MAX / 1000000, 300}};
+	static const struct retry_policy none = {0};
+	(void)state;
+	for (size_t i = 0; i < COUNT(known); i++)
+		assert_int_equal(retry_pause_at_age_us(&growing, known[i].age_s * 1000000),
+		                 known[i].pause_s * 1000000);
+	assert_int_equal(retry_pause_at_age_us(&none, 5), 0);
+}
+
 /* ---- Reasons -------------------------------------------------------------------------------- */
 
 static void codes_are_one_of_a_kind_and_say_what_they_mean(void **state) /* F03 */
@@ -365,6 +390,7 @@ int main(void)
 	    cmocka_unit_test(an_open_breaker_never_uses_up_an_attempt),
 	    cmocka_unit_test(with_a_spent_budget_work_waits_longer_and_is_not_lost),
 	    cmocka_unit_test(no_work_is_tried_more_often_than_it_may),
+	    cmocka_unit_test(the_longer_something_is_open_the_later_it_is_looked_at_up_to_the_cap),
 	    cmocka_unit_test(codes_are_one_of_a_kind_and_say_what_they_mean),
 	    cmocka_unit_test(every_action_is_one_that_people_know),
 	};

@@ -200,6 +200,7 @@ static void what_may_be_left_out_has_a_meaning(void **state)
 	assert_int_equal(upstream->without_key, UPSTREAM_WITHOUT_KEY_PASS);
 	assert_int_equal(upstream->conflict, UPSTREAM_CONFLICT_RETRY);
 	assert_int_equal(upstream->error, UPSTREAM_ERROR_KEEP);
+	assert_int_equal(upstream->unknown, UPSTREAM_UNKNOWN_ERROR);
 	assert_int_equal(upstream->headers.count, 0);
 	assert_null(upstream->inquiry.url);
 	loaded_close(&loaded);
@@ -211,6 +212,8 @@ static void every_good_answer_is_taken(void **state)
 	    {"  wait", "  wait: 0s"},
 	    {"  wait", "  wait: 10s"},
 	    {"  error", "  error: retry"},
+	    {"  error", "  error: unknown\n  unknown: error"},
+	    {"  error", "  error: unknown\n  unknown: accepted"},
 	    {"  headers", "  headers: []"},
 	    {"  headers", "  headers: [X-Request-Cost, Retry-After]"},
 	    {"    settle", "    settle: 0s"},
@@ -238,6 +241,7 @@ static void expect_same_upstream(const struct contract_upstream *a,
 	assert_int_equal(a->given, b->given);
 	assert_int_equal(a->deadline_us, b->deadline_us);
 	assert_int_equal(a->wait_us, b->wait_us);
+	assert_int_equal(a->unknown, b->unknown);
 	assert_int_equal(a->without_key, b->without_key);
 	assert_int_equal(a->conflict, b->conflict);
 	assert_int_equal(a->error, b->error);
@@ -344,7 +348,7 @@ static void what_belongs_together_comes_together(void **state)
 	    {{"  error", "  error: unknown\n  retries: 3"},
 	     "retries",
 	     "upstream.retries is not a member of work that another service does; known here: "
-	     "deadline, wait, without_key, conflict, error, headers, inquiry"},
+	     "deadline, wait, without_key, conflict, error, unknown, headers, inquiry"},
 	};
 	(void)state;
 	expect_wrong(wrong, COUNT(wrong));
@@ -684,9 +688,10 @@ static void expect_row(const struct json *root, const char *answer, const char *
 	assert_string_equal(text_of(row, "retry"), retry);
 }
 
-static const char asked[] = "that it is unknown; nothing is passed on; the service is asked at "
-                            "/orders/by-key/{external_key} "
-                            "whether it was done, and after 1d a person is";
+#define ASKED                                                                                      \
+	": it is unknown; nothing is passed on; the service is asked at "                              \
+	"/orders/by-key/{external_key} "                                                               \
+	"whether it was done, and after 1d a person is"
 
 static void the_matrix_says_what_every_answer_of_the_service_means(void **state)
 {
@@ -706,9 +711,10 @@ static void the_matrix_says_what_every_answer_of_the_service_means(void **state)
 	           "the first rejection is replayed");
 	expect_row(root, "answers another 4xx", "a rejection, with the answer",
 	           "the first rejection is replayed");
-	expect_row(root, "answers another 5xx", "unknown", asked);
+	expect_row(root, "answers another 5xx", "unknown", "502" ASKED);
 	expect_row(root, "can't be reached: nothing was sent", "nothing", "it is passed on again");
-	expect_row(root, "gives no answer within 10s, or a broken one", "unknown", asked);
+	expect_row(root, "gives no answer within 10s, or a broken one", "unknown",
+	           "504, or 502 for a broken one" ASKED);
 	expect_row(root, "takes longer than 5s", "in progress",
 	           "202, and where to look for the outcome");
 	expect_row(root, "gets no request without a key: it is refused", "nothing",
@@ -727,7 +733,7 @@ static void the_matrix_follows_the_policy(void **state)
 	    {"failures", "failures: { validation: final, business: retry, server: retry }"},
 	    {"staged", "staged: { lease: 60s, recover: human }"},
 	    {"upstream", "upstream: { deadline: 10s, wait: 0s, without_key: pass, conflict: retry, "
-	                 "error: retry }"},
+	                 "error: retry, unknown: accepted }"},
 	};
 	struct loaded loaded;
 	struct arena arena = {0};
@@ -745,7 +751,7 @@ static void the_matrix_follows_the_policy(void **state)
 	expect_row(root, "answers another 4xx", "nothing: failures.business is retry",
 	           "it is passed on again");
 	expect_row(root, "gives no answer within 10s, or a broken one", "unknown",
-	           "that it is unknown; nothing is passed on; it becomes unknown, and a person finds "
+	           "202: it is unknown; nothing is passed on; it becomes unknown, and a person finds "
 	           "out whether it was done");
 	expect_row(root, "is called", "in progress", "202 at once, and where to look for the outcome");
 	expect_row(root, "gets a request without a key", "nothing",
@@ -804,6 +810,11 @@ static void the_review_asks_where_the_contract_takes_something_for_granted(void 
 	     "ERP-18",
 	     "pass",
 	     "/orders/by-key/{external_key} is asked"},
+	    {{"  error", "  error: unknown\n  unknown: accepted"},
+	     "api",
+	     "API-15",
+	     "ask",
+	     "look at the clients: do they take the 202 for success"},
 	    {{"  error", "  error: retry"}, "ibid", "IBID-7", "ask", "upstream.error: retry"},
 	    {{"  error", "  error: retry"}, "erp", "ERP-19", "ask", "upstream.error: retry"},
 	    {{"  conflict", "  conflict: retry"}, "ibid", "IBID-7", "ask", "upstream.conflict: retry"},
