@@ -2,6 +2,7 @@
 #include "relay/disable.h"
 
 #include "contract/event.h"
+#include "relay/notice.h"
 
 #include <string.h>
 
@@ -82,9 +83,8 @@ enum ibid_code relay_disable(struct relay *relay, const struct refusal *refusal,
 	enum ibid_code code = write_pause(relay, &arena, refusal, err);
 	arena_release(&arena);
 	if (!code)
-		LOG(&relay->options.log, IBID_LOG_ERROR, "relay.disabled",
-		    {"destination", log_text(relay->options.broker->name)},
-		    {"reason", log_text(refusal->reason)}, {"why", log_text(refusal->why)});
+		notice_disabled(&(struct notice){&relay->options.log, relay->options.broker->name},
+		                refusal->event, refusal->reason, refusal->why);
 	if (code == IBID_RETRY) /* somebody has paused it already, or did so meanwhile */
 		code = IBID_OK;
 	return code ? code : relay_look_at_pauses(relay, err);

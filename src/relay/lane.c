@@ -96,6 +96,11 @@ uint64_t lane_random(const struct relay_lane *lane)
 	return number;
 }
 
+struct notice lane_notice(const struct relay_lane *lane)
+{
+	return (struct notice){&lane->relay->options.log, lane->lease.destination};
+}
+
 void lane_tell(const struct relay_lane *lane, const char *event, const struct ibid_err *err)
 {
 	LOG(&lane->relay->options.log, IBID_LOG_WARN, event,
@@ -114,6 +119,13 @@ static void note_kept(struct relay_lane *lane)
 	free(lane->kept);
 	lane->kept = kept;
 	lane->uncounted = 0;
+}
+
+static void say_parked(struct relay_lane *lane)
+{
+	const struct notice notice = lane_notice(lane);
+	for (size_t i = 0; i < lane->exception_count; i++)
+		notice_parked(&notice, &lane->parked[i]);
 }
 
 /* Keep what is owed, and cursor and lease where it is time. */
@@ -141,6 +153,7 @@ enum ibid_code lane_keep(struct relay_lane *lane, int64_t lease_us, struct ibid_
 		lane->renewed_us = lane->kept_us;
 		note_kept(lane);
 	}
+	say_parked(lane);
 	lane->held_stale |= lane->hold_count > 0;
 	lane->delivery_count = lane->hold_count = lane->exception_count = 0;
 	lane->owes = false;

@@ -193,6 +193,7 @@ enum ibid_code lane_load(struct relay_lane *lane, struct ibid_err *err)
 	lane->deliveries = arena_array(&lane->arena, room, sizeof *lane->deliveries);
 	lane->holds = arena_array(&lane->arena, room, sizeof *lane->holds);
 	lane->exceptions = arena_array(&lane->arena, room, sizeof *lane->exceptions);
+	lane->parked = arena_array(&lane->arena, room, sizeof *lane->parked);
 	free(lane->next_cursor);
 	lane->next_cursor = strdup(batch.cursor);
 	if (lane->arena.failed || !lane->next_cursor)

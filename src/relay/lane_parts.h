@@ -7,6 +7,7 @@
 
 #include "relay/held.h"
 #include "relay/lane.h"
+#include "relay/notice.h"
 
 enum {
 	LANE_LOOK_US = 1000000,   /* the hold is looked at so often, while something is in it */
@@ -66,6 +67,7 @@ struct relay_lane {
 	struct delivery_row *deliveries;
 	struct hold_row *holds;
 	struct exception_row *exceptions;
+	struct notice_parked *parked; /* one for each of these, to be said when it is kept */
 	size_t delivery_count, hold_count, exception_count;
 };
 
@@ -73,6 +75,7 @@ struct relay_lane {
 
 int64_t lane_steady(const struct relay_lane *lane);
 uint64_t lane_random(const struct relay_lane *lane);
+struct notice lane_notice(const struct relay_lane *lane);
 void lane_tell(const struct relay_lane *lane, const char *event, const struct ibid_err *err);
 void lane_close_channel(struct relay_lane *lane);
 
@@ -101,7 +104,17 @@ void lane_arrive(struct relay_lane *lane, struct sending *sending, const struct 
 int64_t lane_fail(struct relay_lane *lane, struct sending *sending, const struct record *record);
 
 /* What the destination as a whole did. */
-void lane_report(struct relay_lane *lane, bool good, enum failure_class failure);
+struct heard {
+	bool good;
+	enum failure_class failure;    /* not good: how; likewise: */
+	const char *reason, *why;      /* a stable code, or NULL; a clause */
+	const struct event_row *event; /* to which it answered so, or did not */
+};
+void lane_report(struct relay_lane *lane, const struct heard *heard);
+
+/* With the relay's lock: say whether the breaker has moved since, by this event. */
+void lane_note_breaker(struct relay_lane *lane, enum breaker_state before,
+                       const struct event_row *event);
 
 /* ---- lane_send.c ---------------------------------------------------------------------------- */
 

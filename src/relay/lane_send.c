@@ -40,10 +40,13 @@ static bool make_convoy(struct relay_lane *lane, size_t limit, struct convoy *re
 size_t lane_ask_gate(struct relay_lane *lane, int64_t *ret_wait_us)
 {
 	struct relay *relay = lane->relay;
+	const struct event_row *event = NULL; /* that goes next */
 	int64_t first = 0, again = 0;
 	for (size_t i = 0; i < lane->count; i++) {
 		if (lane->sendings[i].settled || lane->sendings[i].waits)
 			continue;
+		if (!event)
+			event = lane->sendings[i].event;
 		if (lane->sendings[i].hold && lane->sendings[i].hold->attempts)
 			again++;
 		else
@@ -52,8 +55,10 @@ size_t lane_ask_gate(struct relay_lane *lane, int64_t *ret_wait_us)
 	if (!first && !again)
 		return 0;
 	pthread_mutex_lock(&relay->lock);
+	enum breaker_state before = relay->gate.breaker.state;
 	struct gate_pass pass = gate_ask(&relay->gate, &relay->options.limits, lane_steady(lane), first,
 	                                 again);
+	lane_note_breaker(lane, before, event);
 	pthread_mutex_unlock(&relay->lock);
 	*ret_wait_us = pass.wait_us;
 	return (size_t)(pass.first + pass.again);
@@ -159,14 +164,18 @@ static void read_ends(struct relay_lane *lane, const struct convoy *convoy)
 	const struct record *refused = find_refusal(lane, convoy);
 	/* Whatever was paused meanwhile, perhaps it was for this. */
 	bool spare = refused || paused_is_old(&lane->paused, &lane->relay->pauses);
-	size_t acked = 0, failed = 0, left = 0;
+	const struct event_row *taken = NULL;
+	size_t failed = 0, left = 0;
 	int64_t pause_us = 0;
 	bool reported[FAILURE_CLASS_COUNT] = {false};
 	for (size_t i = 0; i < convoy->count; i++) {
 		const struct record *record = &convoy->records[i];
 		if (record->end == RECORD_FAILED && !reported[record->failure]) {
 			reported[record->failure] = true;
-			lane_report(lane, false, record->failure);
+			lane_report(lane, &(struct heard){.failure = record->failure,
+			                                  .reason = record->reason,
+			                                  .why = record->why,
+			                                  .event = convoy->sendings[i]->event});
 		}
 	}
 	for (size_t i = 0; i < convoy->count; i++) {
@@ -176,7 +185,7 @@ static void read_ends(struct relay_lane *lane, const struct convoy *convoy)
 			continue;
 		if (record->end == RECORD_ACKED) {
 			lane_arrive(lane, sending, record);
-			acked++;
+			taken = sending->event;
 		} else if (record->end == RECORD_FAILED && !(spare && record->concern)) {
 			int64_t own_us = lane_fail(lane, sending, record);
 			pause_us = own_us > pause_us ? own_us : pause_us;
@@ -185,13 +194,13 @@ static void read_ends(struct relay_lane *lane, const struct convoy *convoy)
 			left++;
 		}
 	}
-	if (acked)
-		lane_report(lane, true, FAILURE_TRANSIENT);
+	if (taken)
+		lane_report(lane, &(struct heard){.good = true, .event = taken});
 	else if (failed)
 		tell_why(lane, convoy);
 	/* The destination broke off: whoever is left need not find out one by one. Nor have they failed
 	 * as often as the one that did: its own pause may be an hour. */
-	if (failed && left && !acked)
+	if (failed && left && !taken)
 		lane->quiet_until_us = lane_steady(lane) + broken_off_us(pause_us);
 	count_batch(lane, convoy);
 	lane->failures = 0;
@@ -201,11 +210,12 @@ static void read_ends(struct relay_lane *lane, const struct convoy *convoy)
 }
 
 /* All of it failed as one: nobody's attempt. */
-static void back_off(struct relay_lane *lane, enum failure_class failure)
+static void back_off(struct relay_lane *lane, enum failure_class failure,
+                     const struct event_row *event, const char *why)
 {
 	const struct retry_policy *policy = &lane->relay->options.policy;
 	lane_close_channel(lane);
-	lane_report(lane, false, failure);
+	lane_report(lane, &(struct heard){.failure = failure, .why = why, .event = event});
 	pthread_mutex_lock(&lane->relay->lock);
 	lane->relay->counts.outages[failure]++;
 	pthread_mutex_unlock(&lane->relay->lock);
@@ -227,7 +237,8 @@ static enum ibid_code open_channel(struct relay_lane *lane, const struct event_r
 		return IBID_OK;
 	lane->channel = NULL;
 	lane_tell(lane, "relay.channel", err);
-	back_off(lane, code == IBID_UNAVAILABLE ? FAILURE_TRANSIENT : FAILURE_PERMANENT);
+	back_off(lane, code == IBID_UNAVAILABLE ? FAILURE_TRANSIENT : FAILURE_PERMANENT, event,
+	         err->text);
 	if (code != IBID_UNAVAILABLE)
 		lane->quiet_until_us = lane_steady(lane) + REFUSED_US;
 	if (lane->denied >= RELAY_REFUSALS)
@@ -277,7 +288,8 @@ static enum ibid_code publish(struct relay_lane *lane, struct convoy *convoy, st
 		return IBID_OK;
 	}
 	lane_tell(lane, "relay.publish", &own);
-	back_off(lane, code == IBID_UNKNOWN ? FAILURE_UNKNOWN : FAILURE_TRANSIENT);
+	back_off(lane, code == IBID_UNKNOWN ? FAILURE_UNKNOWN : FAILURE_TRANSIENT,
+	         convoy->sendings[0]->event, own.text);
 	return IBID_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "relay/lane_parts.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 enum { PARKED_SLA_HOURS = 4 }; /* where the event has no contract any more */
 #define HOUR_US (INT64_C(3600) * 1000000)
@@ -94,14 +95,45 @@ static struct exception_row exception_of(struct relay_lane *lane, const struct e
 	};
 }
 
-void lane_report(struct relay_lane *lane, bool good, enum failure_class failure)
+static void park(struct relay_lane *lane, const struct event_row *event,
+                 const struct hold_row *hold, const struct retry_stop *stop)
+{
+	struct exception_row *item = &lane->exceptions[lane->exception_count];
+	*item = exception_of(lane, event, hold, stop);
+	lane->parked[lane->exception_count++] = (struct notice_parked){event, hold, item->id};
+}
+
+void lane_note_breaker(struct relay_lane *lane, enum breaker_state before,
+                       const struct event_row *event)
+{
+	const struct relay *relay = lane->relay;
+	const struct breaker *breaker = &relay->gate.breaker;
+	const struct notice notice = lane_notice(lane);
+	const struct notice_breaker moved = {
+	    .before = before,
+	    .after = breaker->state,
+	    .event = event,
+	    .trouble = relay->trouble,
+	    .next_us = env_wall_us(relay->options.env) + breaker_wait_us(breaker, lane_steady(lane)),
+	};
+	notice_breaker(&notice, &moved);
+}
+
+void lane_report(struct relay_lane *lane, const struct heard *heard)
 {
 	struct relay *relay = lane->relay;
+	const struct gate_limits *limits = &relay->options.limits;
 	pthread_mutex_lock(&relay->lock);
-	if (good)
-		gate_succeeded(&relay->gate, &relay->options.limits, lane_steady(lane));
+	enum breaker_state before = relay->gate.breaker.state;
+	if (heard->good)
+		gate_succeeded(&relay->gate, limits, lane_steady(lane));
 	else
-		gate_failed(&relay->gate, &relay->options.limits, lane_steady(lane), failure);
+		gate_failed(&relay->gate, limits, lane_steady(lane), heard->failure);
+	if (!heard->good)
+		snprintf(relay->trouble, sizeof relay->trouble, "%s%s%s",
+		         heard->reason ? heard->reason : "", heard->reason ? ": " : "",
+		         heard->why ? heard->why : "");
+	lane_note_breaker(lane, before, heard->event);
 	pthread_mutex_unlock(&relay->lock);
 }
 
@@ -140,8 +172,7 @@ int64_t lane_fail(struct relay_lane *lane, struct sending *sending, const struct
 	hold.next_us = parked ? 0 : env_wall_us(lane->relay->options.env) + decision.pause_us;
 	lane->holds[lane->hold_count++] = hold;
 	if (parked)
-		lane->exceptions[lane->exception_count++] = exception_of(lane, sending->event, &hold,
-		                                                         decision.stop);
+		park(lane, sending->event, &lane->holds[lane->hold_count - 1], decision.stop);
 	lane_settle(lane, sending);
 	let_wait_behind(lane, sending);
 	return decision.pause_us;

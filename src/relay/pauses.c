@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "relay/pauses.h"
 
+#include "relay/notice.h"
+
 #include <string.h>
 
-void pauses_init(struct pauses *pauses, const char *destination)
+void pauses_init(struct pauses *pauses, const char *destination, const struct log *log)
 {
-	*pauses = (struct pauses){.destination = destination, .now = {.all = true}};
+	*pauses = (struct pauses){.destination = destination, .log = log, .now = {.all = true}};
 	pthread_mutex_init(&pauses->lock, NULL);
 }
 
@@ -31,43 +33,51 @@ bool paused_has_type(const struct paused *copy, const char *tenant, const char *
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* Of the rows: what stops the destination, and event types, which are moved to the front. */
-static void sort_out(struct paused *paused, struct pause_row *rows, size_t count,
-                     const char *destination)
+/* Of the rows those that concern the destination stay, in their order: what stops it, then event
+ * types. Returns how many. */
+static size_t sort_out(struct paused *paused, struct pause_row *rows, size_t count,
+                       const char *destination)
 {
+	size_t kept = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (rows[i].kind == PAUSE_EVENT)
-			rows[paused->count++] = rows[i];
-		else
-			paused->all |= rows[i].kind == PAUSE_RELAY || strcmp(rows[i].name, destination) == 0;
+		if (rows[i].kind == PAUSE_DESTINATION && strcmp(rows[i].name, destination) != 0)
+			continue;
+		paused->all |= rows[i].kind != PAUSE_EVENT;
+		paused->count += rows[i].kind == PAUSE_EVENT;
+		rows[kept++] = rows[i];
 	}
-	paused->types = rows;
+	paused->types = rows + (kept - paused->count);
+	return kept;
 }
 
-static bool same(const struct paused *one, const struct paused *two)
+static bool same(const struct pauses *pauses, const struct pause_row *rows, size_t count)
 {
-	bool same = one->all == two->all && one->count == two->count;
-	for (size_t i = 0; same && i < one->count; i++)
-		same = paused_has_type(two, one->types[i].tenant, one->types[i].name);
+	bool same = pauses->row_count == count;
+	for (size_t i = 0; same && i < count; i++)
+		same = notice_same_pause(&pauses->rows[i], &rows[i]);
 	return same;
 }
 
 static enum ibid_code read_now(struct pauses *pauses, struct store *store, bool *ret_changed,
                                struct ibid_err *err)
 {
+	const struct notice notice = {pauses->log, pauses->destination};
 	struct paused read = {.version = pauses->version + 1};
 	struct pause_row *rows = NULL;
 	size_t count = 0;
 	enum ibid_code code = store->ops->list_pauses(store, &read.arena, NULL, &rows, &count, err);
 	if (!code)
-		sort_out(&read, rows, count, pauses->destination);
-	*ret_changed = !code && (!pauses->version || !same(&read, &pauses->now));
+		count = sort_out(&read, rows, count, pauses->destination);
+	*ret_changed = !code && (!pauses->version || !same(pauses, rows, count));
 	if (!*ret_changed) {
 		arena_release(&read.arena);
 		return code;
 	}
+	notice_pauses(&notice, pauses->rows, pauses->row_count, rows, count);
 	arena_release(&pauses->now.arena);
 	pauses->now = read;
+	pauses->rows = rows;
+	pauses->row_count = count;
 	pauses->version = read.version;
 	return IBID_OK;
 }

@@ -6,6 +6,7 @@
 #ifndef RELAY_PAUSES_H
 #define RELAY_PAUSES_H
 
+#include "base/log.h"
 #include "store/store.h"
 
 #include <pthread.h>
@@ -14,20 +15,24 @@
 /* What concerns one destination. */
 struct paused {
 	struct arena arena;
-	bool all; /* nothing is sent */
-	const struct pause_row *types;
+	bool all;                      /* nothing is sent */
+	const struct pause_row *types; /* of events that are not sent */
 	size_t count;
 	uint64_t version; /* of what it is a copy; 0: of nothing yet */
 };
 
 struct pauses {
 	const char *destination;
+	const struct log *log;
 	pthread_mutex_t lock; /* of what follows, but for its number */
 	struct paused now;
+	const struct pause_row *rows; /* that say so: what stops all first, then the types; likewise */
+	size_t row_count;
 	_Atomic uint64_t version;
 };
 
-void pauses_init(struct pauses *pauses, const char *destination);
+/* `log` outlives it: whatever is paused or resumed is said there, once. */
+void pauses_init(struct pauses *pauses, const char *destination, const struct log *log);
 void pauses_release(struct pauses *pauses);
 
 /* Read what is paused. `*ret_changed`: lanes have something to learn. */

@@ -20,7 +20,7 @@ void relay_init(struct relay *relay, const struct relay_options *options)
 {
 	*relay = (struct relay){.options = *options};
 	relay->options.policy.unknown = RETRY_REPEAT; /* under the same id: who receives it knows */
-	pauses_init(&relay->pauses, options->broker->name);
+	pauses_init(&relay->pauses, options->broker->name, &relay->options.log);
 	pthread_mutex_init(&relay->lock, NULL);
 	steady_cond_init(&relay->woken);
 }

@@ -72,6 +72,8 @@ struct relay_lane;
  * before the destination is paused. */
 enum { RELAY_REFUSALS = 3 };
 
+enum { RELAY_TROUBLE_SIZE = 512 };
+
 struct relay {
 	struct relay_options options;
 	atomic_bool stop; /* whatever waits returns soon */
@@ -80,6 +82,7 @@ struct relay {
 	pthread_cond_t woken;
 	uint64_t hint; /* grows when something may have come */
 	struct gate gate;
+	char trouble[RELAY_TROUBLE_SIZE]; /* the last failure that was reported to the gate */
 	struct relay_counts counts;
 	uint64_t refused[RELAY_REFUSALS]; /* aggregates, since one was taken */
 	size_t refused_count;
