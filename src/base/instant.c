@@ -256,19 +256,51 @@ bool duration_read(const char *text, int64_t *ret_us)
 	return false;
 }
 
+/* Half a unit is rounded up. */
+static int64_t rounded(int64_t us, int64_t unit_us)
+{
+	return us / unit_us + (us % unit_us >= unit_us - us % unit_us);
+}
+
+static char *put_unit(char *at, int64_t count, const char *unit)
+{
+	at = put_number(at, count, 1);
+	*at++ = ' ';
+	return stpcpy(at, unit);
+}
+
 void duration_write(int64_t us, char ret[INSTANT_TEXT_SIZE])
 {
-	int64_t seconds = us < 0 ? 0 : us / 1000000;
-	const char *unit = " s";
-	if (seconds >= 86400) {
-		seconds /= 86400;
-		unit = " d";
-	} else if (seconds >= 3600) {
-		seconds /= 3600;
-		unit = " h";
-	} else if (seconds >= 60) {
-		seconds /= 60;
-		unit = " min";
+	enum { TENTH_US = 100000, SECOND_US = 1000000, UNITS = 4, TWO_UNITS_BELOW = 10 };
+	static const struct {
+		int64_t us;
+		const char *name;
+	} units[UNITS] = {
+	    {INT64_C(86400) * SECOND_US, "d"},
+	    {INT64_C(3600) * SECOND_US, "h"},
+	    {INT64_C(60) * SECOND_US, "min"},
+	    {SECOND_US, "s"},
+	};
+	if (us < 0)
+		us = 0;
+	for (int i = 0; i + 1 < UNITS; i++) {
+		int64_t next = rounded(us, units[i + 1].us), next_of_one = units[i].us / units[i + 1].us;
+		if (next < next_of_one)
+			continue;
+		if (next >= TWO_UNITS_BELOW * next_of_one) {
+			put_unit(ret, rounded(us, units[i].us), units[i].name);
+			return;
+		}
+		char *end = put_unit(ret, next / next_of_one, units[i].name);
+		if (next % next_of_one) {
+			*end++ = ' ';
+			put_unit(end, next % next_of_one, units[i + 1].name);
+		}
+		return;
 	}
-	strcpy(put_number(ret, seconds, 1), unit);
+	int64_t tenths = rounded(us, TENTH_US);
+	if (tenths > 0 && tenths < 10)
+		strcpy(put_number(stpcpy(ret, "0."), tenths, 1), " s");
+	else
+		put_unit(ret, rounded(us, SECOND_US), "s");
 }

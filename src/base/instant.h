@@ -33,7 +33,9 @@ bool date_ok(const char *text, size_t size);
  * numbers with one unit; false otherwise or when it would overflow. */
 bool duration_read(const char *text, int64_t *ret_us);
 
-/* "3 s", "5 min", "2 h", "4 d": how long ago, for people. */
+/* "0.4 s", "3 s", "1 min 30 s", "4 h", "3 d 4 h", "12 d": an age, or the time that is left, for
+ * people. Rounded to the last unit that is shown, and two units are shown while the first is below
+ * ten. Negative: "0 s". */
 void duration_write(int64_t us, char ret[INSTANT_TEXT_SIZE]);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include <utf8proc.h>
 
 static const struct lead {
 	unsigned char from, to;  /* first byte */
@@ -55,6 +56,21 @@ bool utf8_ok(const char *bytes, size_t size)
 			return false;
 	}
 	return true;
+}
+
+size_t utf8_width(const char *bytes, size_t size)
+{
+	size_t columns = 0;
+	for (size_t step; size; bytes += step, size -= step) {
+		utf8proc_int32_t point = '?';
+		step = utf8_size(bytes, size);
+		if (step)
+			utf8proc_iterate((const utf8proc_uint8_t *)bytes, (utf8proc_ssize_t)step, &point);
+		else
+			step = 1;
+		columns += (size_t)utf8proc_charwidth(point);
+	}
+	return columns;
 }
 
 void utf8_mend(char *text)

@@ -16,6 +16,10 @@ bool utf8_ok(const char *bytes, size_t size);
 /* Put a question mark for each byte that is not part of a well-formed character. */
 void utf8_mend(char *text);
 
+/* Columns of a terminal that the text takes: none for a combining mark, two for a wide character,
+ * one for a byte that is not well-formed. */
+size_t utf8_width(const char *bytes, size_t size);
+
 /* The longest beginning of at most `most` bytes that does not cut a character. `bytes` is valid. */
 size_t utf8_fit(const char *bytes, size_t size, size_t most);
 

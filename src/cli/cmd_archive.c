@@ -236,8 +236,9 @@ static bool print_verdict(const struct args *args, const char *path,
 	} else if (problem) {
 		out_textf("damaged     %s\n", problem);
 	} else {
-		out_textf("whole       %s  %lld events, %lld deliveries\n", path,
-		          (long long)manifest->events, (long long)manifest->deliveries);
+		out_textf("whole       %s  %lld event%s, %lld deliver%s\n", path,
+		          (long long)manifest->events, plural(manifest->events),
+		          (long long)manifest->deliveries, manifest->deliveries == 1 ? "y" : "ies");
 	}
 	str_release(&out);
 	return ok;
@@ -284,8 +285,8 @@ static bool print_restored(const struct args *args, const char *path,
 		obj_end(&out, '}');
 		ok = out_line(&out);
 	} else {
-		out_textf("restored    %s  %lld events, %lld were there already\n", path,
-		          (long long)count->restored, (long long)count->present);
+		out_textf("restored    %s  %lld event%s; already there: %lld\n", path,
+		          (long long)count->restored, plural(count->restored), (long long)count->present);
 	}
 	str_release(&out);
 	return ok;

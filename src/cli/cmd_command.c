@@ -251,7 +251,7 @@ static void print_row(struct arena *arena, const struct command_row *row)
 	field_print("scope", *scope ? scope : NULL);
 	field_print("key", row->identity.key);
 	field_print("external key", external_key_of_row(arena, row));
-	out_textf("%-12s ", "state");
+	field_begin("state");
 	out_painted(paint_of_word(state), state);
 	out_textf("%s\n", row->linked ? ", linked to what was there" : "");
 	field_print("awaits", awaited(arena, row));

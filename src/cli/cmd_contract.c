@@ -37,6 +37,11 @@ static void print_problem(const struct contract_problem *problem)
 		out_textf("  %s\n", problem->question);
 }
 
+static void say_count(const struct contracts *contracts, size_t problems)
+{
+	say("%zu problem%s in %s", problems, plural((int64_t)problems), contracts_dir(contracts));
+}
+
 static int print_problems(const struct args *args, const struct contracts *contracts)
 {
 	bool ok = true;
@@ -47,7 +52,7 @@ static int print_problems(const struct args *args, const struct contracts *contr
 		else
 			print_problem(contracts_problem(contracts, i));
 	}
-	say("%zu problem%s in %s", count, count == 1 ? "" : "s", contracts_dir(contracts));
+	say_count(contracts, count);
 	return ok ? CLI_FOUND : CLI_ERROR;
 }
 
@@ -113,10 +118,12 @@ int cmd_contract_check(const struct args *args)
 		exit = print_problems(args, contracts);
 	else if (code)
 		exit = say_err(&err);
-	else if (bad)
+	else if (!bad && !args_has(args, OPT_JSON))
+		out_textf("%zu contract%s, 0 problems\n", count, plural((int64_t)count));
+	if (!code && bad) {
+		say_count(contracts, bad);
 		exit = CLI_FOUND;
-	else if (!args_has(args, OPT_JSON))
-		out_textf("%zu contract%s, no problems\n", count, count == 1 ? "" : "s");
+	}
 	contracts_free(contracts);
 	return exit;
 }

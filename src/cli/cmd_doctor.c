@@ -8,7 +8,7 @@
 /* Findings are printed as they come. */
 struct report {
 	bool json, ok;
-	size_t refused;
+	size_t refused, warned;
 };
 
 static void print_json(struct report *report, const char *level, const char *what,
@@ -33,6 +33,7 @@ static void finding(void *user, enum finding_level level, const char *what, cons
 	};
 	struct report *report = user;
 	report->refused += level == FINDING_REFUSE;
+	report->warned += level == FINDING_WARN;
 	if (advice && !*advice)
 		advice = NULL;
 	if (report->json) {
@@ -132,6 +133,9 @@ int cmd_doctor(const struct args *args)
 	if (!code && dir)
 		code = check_contracts(&report, &arena, usable ? store : NULL, dir, &err);
 	int exit = code ? say_err(&err) : report.refused ? CLI_FOUND : CLI_OK;
+	if (!code && !report.json)
+		out_textf("%zu problem%s, %zu warning%s\n", report.refused, plural((int64_t)report.refused),
+		          report.warned, plural((int64_t)report.warned));
 	if (!report.ok)
 		exit = CLI_ERROR;
 	store_close(store);

@@ -60,8 +60,9 @@ static int erase(struct store *store, const struct args *args, const struct ibid
 		return CLI_ERROR;
 	if (!report.left)
 		return CLI_OK;
-	say("%lld commands have no outcome yet and were left: run it again when they have one",
-	    (long long)report.left);
+	say("left alone because they have no outcome yet: %lld command%s. Run the same again later: "
+	    "`ibid command list --state in_progress` (or unknown) shows them",
+	    (long long)report.left, plural(report.left));
 	return CLI_AGAIN;
 }
 

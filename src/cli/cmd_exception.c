@@ -193,7 +193,7 @@ static bool print_item_json(struct arena *arena, const struct exception_row *row
 static void print_state(struct arena *arena, const struct exception_row *row, int64_t now_us)
 {
 	const char *state = exception_state_name(row->state), *due = due_text(arena, row, now_us);
-	out_textf("%-12s ", "state");
+	field_begin("state");
 	out_painted(paint_of_word(state), state);
 	if (due) {
 		out_text(is_overdue(row, now_us) ? ", " : ", due ");

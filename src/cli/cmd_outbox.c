@@ -126,7 +126,7 @@ static void print_standing(struct arena *arena, const struct outbox_row *row, st
 {
 	const char *state = outbox_state_name(row->state);
 	field_print("  to", row->destination);
-	out_textf("%-12s ", "  state");
+	field_begin("  state");
 	out_painted(paint_of_word(state), state);
 	out_text("\n");
 	field_print("  attempts", number_text(arena, row->attempts, 1));

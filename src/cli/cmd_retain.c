@@ -85,14 +85,16 @@ static void add_held(struct str *out, struct arena *arena, const struct archive_
 static void print_events(struct arena *arena, const struct archive_report *report)
 {
 	for (size_t i = 0; i < report->archive_count; i++)
-		out_textf("archived    %s  %lld events, %lld deliveries, %lld bytes\n",
+		out_textf("archived    %s  %lld event%s, %lld deliver%s, %lld bytes\n",
 		          report->archives[i].file, (long long)report->archives[i].events,
-		          (long long)report->archives[i].deliveries, (long long)report->archives[i].bytes);
+		          plural(report->archives[i].events), (long long)report->archives[i].deliveries,
+		          report->archives[i].deliveries == 1 ? "y" : "ies",
+		          (long long)report->archives[i].bytes);
 	for (size_t i = 0; i < report->held_count; i++) {
 		const struct held_back *held = &report->held[i];
-		out_textf("held back   %s%s%lld events %s at %s, since %s\n", held->span,
+		out_textf("held back   %s%s%lld event%s %s at %s, since %s\n", held->span,
 		          *held->span ? ": all of it stays for " : "", (long long)held->undone.events,
-		          held->undone.state, held->undone.destination,
+		          plural(held->undone.events), held->undone.state, held->undone.destination,
 		          time_text(arena, held->undone.since_us));
 	}
 }

@@ -208,25 +208,11 @@ static void print_store(struct arena *arena, const struct status *status)
 	                           : NULL);
 }
 
-/* "0.4 s", "7 min", "3 h", "2 days" */
-static const char *age_of(struct arena *arena, int64_t us)
-{
-	int64_t tenths = (us + 50000) / 100000;
-	if (tenths < 1200)
-		return arena_printf(arena, "%lld.%lld s", (long long)(tenths / 10),
-		                    (long long)(tenths % 10));
-	if (tenths < 72000)
-		return arena_printf(arena, "%lld min", (long long)(tenths / 600));
-	if (tenths < 1728000)
-		return arena_printf(arena, "%lld h", (long long)(tenths / 36000));
-	return arena_printf(arena, "%s days", grouped(arena, tenths / 864000));
-}
-
 static void print_destination(struct arena *arena, const char *name, const struct backlog_row *row)
 {
-	const char *oldest = row->backlog
-	                         ? arena_printf(arena, ", oldest %s", age_of(arena, row->oldest_us))
-	                         : "";
+	const char *oldest = row->backlog ? arena_printf(arena, ", oldest %s",
+	                                                 duration_text(arena, row->oldest_us))
+	                                  : "";
 	const char *parked = row->parked
 	                         ? arena_printf(arena, ", %s parked", grouped(arena, row->parked))
 	                         : "";

@@ -215,13 +215,9 @@ enum paint paint_of_word(const char *word)
 
 /* ---- Tables --------------------------------------------------------------------------------- */
 
-/* Columns on a terminal, near enough: one per character. */
 static size_t width(const char *text)
 {
-	size_t columns = 0;
-	for (; *text; text++)
-		columns += ((unsigned char)*text & 0xc0) != 0x80;
-	return columns;
+	return utf8_width(text, strlen(text));
 }
 
 /* A cell is one line. */
@@ -290,10 +286,23 @@ void table_print(const struct table *table)
 		print_row(table, table->cells + i, widths, false);
 }
 
+/* As wide as the longest name of a field, "  partition key". */
+enum { FIELD_COLUMNS = 15 };
+
+void field_begin(const char *name)
+{
+	assert(strlen(name) <= FIELD_COLUMNS);
+	out_textf("%-*s ", FIELD_COLUMNS, name);
+}
+
 void field_print(const char *name, const char *value)
 {
-	if (value)
-		out_textf("%-12s %s\n", name, value);
+	if (!value)
+		return;
+	field_begin(name);
+	for (size_t line; (line = strcspn(value, "\n")), value[line]; value += line + 1)
+		out_textf("%.*s\n%*s", (int)line, value, FIELD_COLUMNS + 1, "");
+	out_textf("%s\n", value);
 }
 
 void section_print(const char *title, size_t count)
@@ -304,6 +313,11 @@ void section_print(const char *title, size_t count)
 }
 
 /* ---- Values as text ------------------------------------------------------------------------- */
+
+const char *plural(int64_t count)
+{
+	return count == 1 ? "" : "s";
+}
 
 const char *id_text(struct arena *arena, struct uuid id)
 {

@@ -64,7 +64,9 @@ struct table {
 void table_add(struct table *table, const char *const *cells);
 void table_print(const struct table *table);
 
-/* "name        value", for records. NULL values are left out. */
+/* "name            value", for records: all values of a page begin in one column, and so do the
+ * lines of a value that has several. NULL values are left out. */
+void field_begin(const char *name); /* a value that is painted comes next */
 void field_print(const char *name, const char *value);
 
 /* A heading over what follows, with its number. */
@@ -72,9 +74,10 @@ void section_print(const char *title, size_t count);
 
 /* ---- Values as text ------------------------------------------------------------------------- */
 
+const char *plural(int64_t count);                          /* "" for 1, "s" for others */
 const char *id_text(struct arena *arena, struct uuid id);   /* NULL: all zero */
 const char *time_text(struct arena *arena, int64_t us);     /* RFC 3339, UTC; NULL: 0 */
-const char *duration_text(struct arena *arena, int64_t us); /* "4 h" */
+const char *duration_text(struct arena *arena, int64_t us); /* "1 h 30 min" */
 const char *thing_text(struct arena *arena, const char *type,
                        const char *id); /* "payment p-1"; either may be NULL */
 

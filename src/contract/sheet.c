@@ -2,6 +2,8 @@
 /* sheet.c -- one table, three printers. */
 #include "contract/sheet.h"
 
+#include "base/utf8.h"
+
 #include <string.h>
 
 enum {
@@ -38,34 +40,30 @@ void sheet_add(struct sheet *sheet, const struct cell *cells)
 
 /* ---- Text ----------------------------------------------------------------------------------- */
 
-static bool starts_character(char byte)
+static size_t width_of(const char *text)
 {
-	return ((unsigned char)byte & 0xc0) != 0x80;
-}
-
-static size_t characters(const char *text, size_t size)
-{
-	size_t count = 0;
-	for (size_t i = 0; i < size; i++)
-		count += starts_character(text[i]);
-	return count;
+	return utf8_width(text, strlen(text));
 }
 
 static size_t cell_width(const struct cell *cell)
 {
-	return characters(cell->text, strlen(cell->text)) + cell->marked;
+	return width_of(cell->text) + cell->marked;
 }
 
-/* Bytes of `text` that fit into `width`, broken at a blank where there is one. */
+/* Bytes of `text` that fit into `width`, broken at a blank where there is one; at least one
+ * character. */
 static size_t fitting(const char *text, size_t width)
 {
-	size_t size = 0, blank = 0, count = 0;
-	while (text[size]) {
-		if (starts_character(text[size]) && count++ == width)
+	size_t left = strlen(text), size = 0, blank = 0, columns = 0;
+	while (size < left) {
+		size_t step = utf8_size(text + size, left - size);
+		step = step ? step : 1;
+		columns += utf8_width(text + size, step);
+		if (size && columns > width)
 			return blank ? blank : size;
 		if (text[size] == ' ')
 			blank = size;
-		size++;
+		size += step;
 	}
 	return size;
 }
@@ -80,7 +78,7 @@ static void pad(struct str *out, size_t count)
 static size_t write_line(struct str *out, const char **text, size_t width, bool marked)
 {
 	size_t size = fitting(*text, width - marked);
-	size_t written = characters(*text, size);
+	size_t written = utf8_width(*text, size);
 	str_add(out, *text, size);
 	*text += size;
 	*text += strspn(*text, " ");
@@ -122,7 +120,7 @@ static void fit_widths(const struct sheet *sheet, size_t *widths)
 {
 	size_t total = 0;
 	for (size_t i = 0; i < sheet->column_count; i++) {
-		widths[i] = characters(sheet->columns[i].title, strlen(sheet->columns[i].title));
+		widths[i] = width_of(sheet->columns[i].title);
 		for (const struct sheet_row *row = sheet->first; row; row = row->next)
 			if (cell_width(&row->cells[i]) > widths[i])
 				widths[i] = cell_width(&row->cells[i]);
@@ -162,7 +160,7 @@ static void write_blocks(struct str *out, const struct sheet *sheet)
 {
 	size_t widths[2] = {0};
 	for (size_t i = 1; i < sheet->column_count; i++) {
-		size_t width = characters(sheet->columns[i].title, strlen(sheet->columns[i].title));
+		size_t width = width_of(sheet->columns[i].title);
 		widths[0] = width + GAP > widths[0] ? width + GAP : widths[0];
 	}
 	widths[1] = WIDTH_MAX - GAP - widths[0];
@@ -184,7 +182,7 @@ static void write_blocks(struct str *out, const struct sheet *sheet)
 void sheet_write_title(struct str *out, const struct sheet *sheet)
 {
 	str_addf(out, "%s\n", sheet->title);
-	for (size_t i = characters(sheet->title, strlen(sheet->title)); i > 0; i--)
+	for (size_t i = width_of(sheet->title); i > 0; i--)
 		str_addc(out, '=');
 	str_adds(out, "\n\n");
 }

@@ -135,7 +135,7 @@ class Archives(Relays):
             self.assertEqual((said["events"], said["archives"]), (0, []))
             self.assertLessEqual(set(stays + done + nowhere + skipped), left)
             self.assertRegex(said["held_back"][0]["month"], r"^\d{8}-\d{8}$")
-        self.assertRegex(self.retain().stdout, r"(?m)^held back .*1 events PARKED at other, since 20")
+        self.assertRegex(self.retain().stdout, r"(?m)^held back .*1 event PARKED at other, since 20")
         for id_ in stays:  # once they are through, they go
             for to in ("out", "other"):
                 self.put([], [("t", id_, to, 2, 5000000, "file", 8)], [])

@@ -472,7 +472,7 @@ class Cases:
             self.assert_sound()
 
     def test_the_review_finds_nothing_to_fail(self):
-        self.assertEqual(self.ibid_of("check").stdout, "20 contracts, no problems\n")
+        self.assertEqual(self.ibid_of("check").stdout, "20 contracts, 0 problems\n")
         self.assertRegex(self.ibid("contract", "review", CASES).stdout, r"\d+ pass, 0 fail, ")
         self.ibid("doctor", "--contracts", CASES)
 

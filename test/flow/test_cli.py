@@ -19,6 +19,7 @@ import subprocess
 import tempfile
 import termios
 import time
+import unicodedata
 import unittest
 import uuid
 
@@ -32,6 +33,7 @@ TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 PAYMENT = '{"from":"A","to":"B","amount":12.50,"currency":"EUR"}'
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+AGE = r"(?:0\.)?\d+ (?:s|min|h|d)(?: \d+ (?:s|min|h))?"  # "0.4 s", "3 s", "1 min 30 s"
 LIMIT_S = 60  # nothing here takes seconds; a hang is a failure
 
 # Operations beside the example's: business uniqueness (B09), a broken handler (B07), a derived key
@@ -78,6 +80,12 @@ def unread(command, **options):
         return subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=LIMIT_S, **options)
     finally:
         os.close(writer)
+
+
+def columns(text):
+    """What a terminal needs for it."""
+    return sum(0 if unicodedata.combining(point) else 2 if unicodedata.east_asian_width(point) in "WF" else 1
+               for point in text)
 
 
 class Answer:
@@ -260,7 +268,7 @@ class Front(Case):
         self.ibid("init", "--store=sqlite:option.db", env=env)
         self.assertTrue(os.path.exists(self.path("env.db")))
         self.assertTrue(os.path.exists(self.path("option.db")))
-        self.assertIn("no problems", self.ibid("contract", "check", env=env).out)
+        self.assertIn(" 0 problems", self.ibid("contract", "check", env=env).out)
 
     def test_after_two_dashes_everything_is_an_operand(self):
         self.file("--json", "[1]")
@@ -394,7 +402,7 @@ class Contracts(Case):
         self.yaml = os.path.join(self.contracts, "create-payment.yaml")
 
     def test_right_contracts_are_counted(self):
-        self.assertEqual("2 contracts, no problems\n", self.ibid("contract", "check", self.contracts).out)
+        self.assertEqual("2 contracts, 0 problems\n", self.ibid("contract", "check", self.contracts).out)
         self.assertEqual("", self.ibid("contract", "check", self.contracts, "--json").out)
 
     def test_an_open_question_is_asked_with_file_and_line(self):  # A01
@@ -405,6 +413,18 @@ class Contracts(Case):
         self.assertEqual((self.yaml, "key.retain is missing"), (problem["file"], problem["text"]))
         self.assertIn("?", problem["question"])
         self.assertGreater(problem["line"], 0)
+
+    def test_problems_are_counted_by_one_spelling(self):
+        self.assertEqual("2 contracts, 0 problems\n", self.ibid("contract", "check", self.contracts).out)
+        good = read(self.yaml)
+        for pattern, count in ((r"\nowner:.*", "1 problem"), (r"\n(?:owner|fact):.*", "2 problems")):
+            write(self.yaml, re.sub(pattern, "", good))
+            self.assertEqual("ibid: %s in %s\n" % (count, self.contracts),
+                             self.ibid("contract", "check", self.contracts, code=8).err)
+        write(self.yaml, good)
+        self.file("contracts/create-payment.sqlite.sql", "select :nothing;\n")
+        self.assertEqual("ibid: 1 problem in %s\n" % self.contracts,
+                         self.ibid("contract", "check", self.contracts, code=8).err)
 
     def test_scripts_are_checked_for_both_stores(self):
         for store, line, says in (("sqlite", "commit;", "commit"), ("postgres", "select :nobody;", ":nobody")):
@@ -689,11 +709,11 @@ class StoreCases:
         paid = re.fullmatch(r'executed   201  (\{"id":"(%s)"\})\n' % UUID.pattern, first.out)
         self.assertTrue(paid, first)
         again = self.submit()
-        self.assertRegex(again.out, r"\Areplayed   201  %s {12}first executed \d+ s ago\n\Z"
-                         % re.escape(paid.group(1)))
+        self.assertRegex(again.out, r"\Areplayed   201  %s {12}first executed %s ago\n\Z"
+                         % (re.escape(paid.group(1)), AGE))
         conflict = self.submit(PAYMENT.replace("12.50", "12.51"), code=4)
         self.assertRegex(conflict.out, r"\Aconflict   409  key k-1 was used for another payload; first seen "
-                         r"\d+ s ago, command %s\n\Z" % paid.group(2))
+                         r"%s ago, command %s\n\Z" % (AGE, paid.group(2)))
         self.assert_one_payment()
         self.assertEqual([("acme", paid.group(2), "A", "B", "EUR")],
                          self.query("select tenant, id, payer, payee, currency from payment"))
@@ -714,9 +734,9 @@ class StoreCases:
         for name, hours in (("created", 30), ("finished", 3)):
             self.change("update ibid.command set %s = %s" % (
                 self.time_column(name), self.time_value(time.time() - hours * 3600 - 60)))
-        self.assertRegex(self.submit().out, r"first executed 3 h ago\n\Z")
+        self.assertRegex(self.submit().out, r"first executed 3 h \d+ min ago\n\Z")
         self.assertEqual(3, self.submit(PAYMENT, "--json").json["age_ms"] // 3600000)
-        self.assertIn("first seen 1 d ago", self.submit(PAYMENT.replace("EUR", "USD"), code=4).out)
+        self.assertIn("first seen 1 d 6 h ago", self.submit(PAYMENT.replace("EUR", "USD"), code=4).out)
 
     def test_json_gives_one_object(self):  # B03 B04
         self.init()
@@ -748,8 +768,8 @@ class StoreCases:
                 first = self.submit(payload, key=key, code=3)
                 self.assertTrue(first.out.startswith("rejected   422  " + reason), first)
                 again = self.submit(payload, key=key, code=3)
-                self.assertRegex(again.out, r"\A%s {12}first rejected \d+ s ago\n\Z" %
-                                 re.escape(first.out.rstrip("\n")))
+                self.assertRegex(again.out, r"\A%s {12}first rejected %s ago\n\Z" %
+                                 (re.escape(first.out.rstrip("\n")), AGE))
                 objects = [self.submit(payload, "--json", key=key, code=3) for _ in range(2)]
                 bodies = [re.search(r'"body":(.*),"command_id"', answer.out).group(1) for answer in objects]
                 self.assertEqual(bodies[0], bodies[1])
@@ -777,7 +797,7 @@ class StoreCases:
         self.assertEqual(("linked", True, first["resource_id"]),
                          (third["decision"], third["replayed"], third["resource_id"]))
         self.assertRegex(self.submit(payload, operation="link-payment", key="k-2").out,
-                         r"\Alinked     200  .* first linked \d+ s ago\n")
+                         r"\Alinked     200  .* first linked %s ago\n" % AGE)
         self.assertEqual(1, self.count("payment"))
 
     def test_a_failed_handler_is_exit_7_and_may_be_sent_again_with_the_same_key(self):  # B07
@@ -1205,7 +1225,7 @@ class StoreCases:
         lite = self.store.startswith("sqlite:")
         self.change("insert into ibid.answer (tenant, command_id, %sbody) values ('acme', '%s', %s'%s')" %
                     ("" if lite else "attempts, ", identity, "" if lite else "1, ", body))
-        self.assertIn('\nbody         {"why" : "closed",     "since":1.50 }\n', self.show(identity).out)
+        self.assertIn('\nbody            {"why" : "closed",     "since":1.50 }\n', self.show(identity).out)
         shown = self.show(identity, "--json")
         self.assertEqual(({"why": "closed", "since": 1.5}, "REJECTED"), (shown.json["body"], shown.json["state"]))
         self.assertEqual(1, shown.out.count("\n"))
@@ -1259,6 +1279,30 @@ class StoreCases:
         self.assertTrue(all(line[column - 2:column] == "  " for line in lines))
         self.assertEqual(lines, [line.rstrip() for line in lines])
 
+    def test_tables_align_whatever_the_width_of_their_characters(self):
+        self.init()
+        for key in ("plain", "\u652f\u6255\u3044", "\uff21\uff22", "e\u0301" * 5, "\U0001f600", "\u00e4\u20ac"):
+            self.submit(key=key)
+        lines = [[columns(part) for part in re.split(r"(?=STATE|COMPLETED)", line, maxsplit=1)][0]
+                 for line in self.list().out.splitlines()]
+        self.assertEqual((7, 1), (len(lines), len(set(lines))), lines)
+
+    def test_all_values_of_a_record_begin_in_one_column(self):
+        self.init()
+        made = self.submit(PAYMENT, "--correlation-id", "corr-1", "--traceparent", TRACE, "--json").json["command_id"]
+        self.submit(PAYMENT.replace("EUR", "USD"), code=4)
+        shown = self.show(made)
+        event = self.show(made, "--json").json["events"][0]["id"]
+        stood = self.ibid("outbox", "show", "--store", self.store, "--tenant", "acme", event)
+        for text, names in ((shown.out, ("trace", "  partition key", "  correlation")),
+                            (stood.out, ("partition key", "correlation"))):
+            fields = [line for line in text.splitlines() if line and not re.search(r"\(\d+\)\Z", line)]
+            self.assertGreater(len(fields), 10)
+            for line in fields:
+                self.assertRegex(line, r"\A(?=.{15} \S) {0,2}[a-z]+( [a-z]+)* +\S")
+            for name in names:
+                self.assertTrue(any(line.startswith(name + " ") for line in fields), (name, text))
+
     # ---- exception
 
     def open_exception(self, number, tenant="acme", queue="business", severity="high", owner="payments",
@@ -1295,9 +1339,9 @@ class StoreCases:
         self.assertEqual(3, len(lines), lines)
         self.assertEqual(lines, [line.rstrip() for line in lines])
         self.assertEqual("EXCEPTION AGE SEVERITY DUE TENANT QUEUE OWNER ASSIGNEE REASON SUBJECT".split(), lines[0].split())
-        self.assertRegex(lines[1], r"\A%s  1 min +low +in 4 h +other +data-quality  ä€ team +- +"
+        self.assertRegex(lines[1], r"\A%s  1 min(?: \d+ s)? +low +in 4 h(?: \d min)? +other +data-quality  ä€ team +- +"
                                    r"NO_SUCH_VENDOR +command c-2\Z" % soon)
-        self.assertRegex(lines[2], r"\A%s  3 h +high +overdue 2 h +acme +business +payments +- +"
+        self.assertRegex(lines[2], r"\A%s  3 h(?: \d+ min)? +high +overdue 2 h \d+ min +acme +business +payments +- +"
                                    r"HANDLER_ENDED_TRANSACTION  command c-1\Z" % late)
         for head in ("SEVERITY", "DUE", "QUEUE", "REASON"):
             column = lines[0].index(head)
@@ -1341,13 +1385,15 @@ class StoreCases:
                             ("document_id", None), ("resolved_at", None)):
             self.assertEqual(value, record[name], name)
         text = self.ibid(*args, late).out
-        for line in ("exception    " + late, "state        OPEN, overdue 2 h", "owner        payments",
-                     "reason       HANDLER_ENDED_TRANSACTION", "detail       a \\u001b[31msentence",
-                     "suggestion   look", "retry        not safe", "subject      command c-1", "key          k-1",
-                     "what may be done (2)", "  confirm-executed", "  confirm-not-executed"):
+        fields = [("exception", late), ("owner", "payments"), ("reason", "HANDLER_ENDED_TRANSACTION"),
+                  ("detail", "a \\u001b[31msentence"), ("suggestion", "look"), ("retry", "not safe"),
+                  ("subject", "command c-1"), ("key", "k-1")]
+        for line in ["%-15s %s" % field for field in fields] + ["what may be done (2)", "  confirm-executed",
+                                                                "  confirm-not-executed"]:
             self.assertIn(line + "\n", text)
+        self.assertRegex(text, r"(?m)^state           OPEN, overdue 2 h \d+ min$")
         soon = self.open_exception(2, due_s=7200 + 60)
-        self.assertIn("state        OPEN, due in 2 h\n", self.ibid(*args, soon).out)
+        self.assertRegex(self.ibid(*args, soon).out, r"(?m)^state           OPEN, due in 2 h(?: \d+ min)?$")
         for tenant, id in (("other", late), ("acme", str(uuid.UUID(int=1)))):
             self.refused(*args[:-1], tenant, id, says="tenant %s has no such exception" % tenant)
 
@@ -1385,6 +1431,8 @@ class StoreCases:
         answer = self.ibid("doctor", "--store", self.store, "--contracts", self.contracts)
         self.assertRegex(answer.out, r"(?m)^ok      contract create-payment version 1$")
         self.assertNotRegex(answer.out, "(?m)^refuse")
+        warnings = len(re.findall("(?m)^warn", answer.out))
+        self.assertTrue(answer.out.endswith("\n0 problems, %d warning%s\n" % (warnings, "" if warnings == 1 else "s")), answer)
         for finding in self.ibid("doctor", "--store", self.store, "--json").lines:
             self.assertEqual({"level", "what", "advice"}, set(finding))
             self.assertIn(finding["level"], ("ok", "warn"))
@@ -1398,6 +1446,7 @@ class StoreCases:
         write(path, re.sub(r"\nowner:.*", "", good))
         answer = self.ibid("doctor", "--store", self.store, "--contracts", self.contracts, code=8)
         self.assertRegex(answer.out, r"(?m)^refuse  \S+create-payment\.yaml:\d+: owner is missing\n +Which team")
+        self.assertRegex(answer.out, r"\n1 problem, \d+ warnings?\n\Z")
         write(path, good)
         self.file("contracts/bad.yaml", "command: bad\n")
         answer = self.ibid("doctor", "--store", self.store, "--contracts", self.contracts, code=8)

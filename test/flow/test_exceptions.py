@@ -200,7 +200,7 @@ class Exceptions(Proxied):
                           ("ada", "admin", "assign", "a bank matter", {"owner": "treasury"})])
         self.assertEqual(shown["history"][0]["token"], self.tokens["olga"].split("_")[1])
         text = self.run_ibid("exception", "show", "--tenant", "t", item).stdout
-        self.assertIn("assignee     bea\n", text)
+        self.assertIn("assignee        bea\n", text)
         self.assertIn("history (2)\n", text)
         self.assertRegex(text, r"olga \(operator\) assign .*her case")
         self.assertIn("  bea  ", self.run_ibid("exception", "list").stdout)

@@ -195,8 +195,8 @@ class Outbox(Relays):
         self.assertEqual([one["exception_id"] for one in shown["destinations"]], [item["id"] for item in items])
         self.assertEqual(shown["deliveries"], [])
         text = self.outbox("show", parked["event_id"], "--tenant", "t").stdout
-        for line in ("aggregate    note b, version 2", "  to         out", "  state      PARKED", "  reason     WEBHOOK_REFUSED",
-                     "  exception  " + items[0]["id"], "deliveries (0)"):
+        for line in ("aggregate       note b, version 2", "  to            out", "  state         PARKED", "  reason        WEBHOOK_REFUSED",
+                     "  exception     " + items[0]["id"], "deliveries (0)"):
             self.assertIn(line, text)
         waits = self.shown(server, told["b", 3]["event_id"])
         self.assertEqual((waits["destinations"][0]["waits_for"], waits["destinations"][0]["exception_id"]), (2, None))

@@ -243,23 +243,55 @@ static void durations_are_whole_numbers_with_one_unit(void **state)
 	}
 }
 
-static void durations_are_written_in_the_largest_whole_unit(void **state)
+static void durations_are_rounded_to_the_unit_that_is_shown(void **state)
 {
 	(void)state;
-	static const struct {
-		int64_t seconds;
+	const int64_t SECOND_US = 1000000, MINUTE_US = 60 * SECOND_US;
+	const int64_t HOUR_US = 60 * MINUTE_US, DAY_US = 24 * HOUR_US;
+	const struct {
+		int64_t us;
 		const char *text;
 	} cases[] = {
-	    {0, "0 s"},         {3, "3 s"},    {59, "59 s"},          {60, "1 min"},   {300, "5 min"},
-	    {3599, "59 min"},   {3600, "1 h"}, {7300, "2 h"},         {86399, "23 h"}, {86400, "1 d"},
-	    {4 * 86400, "4 d"}, {-5, "0 s"},   {400 * 86400, "400 d"}};
+	    {INT64_MIN, "0 s"},
+	    {-1, "0 s"},
+	    {0, "0 s"},
+	    {49999, "0 s"},
+	    {50000, "0.1 s"},
+	    {949999, "0.9 s"},
+	    {950000, "1 s"},
+	    {3 * SECOND_US, "3 s"},
+	    {59 * SECOND_US + 499999, "59 s"},
+	    {59 * SECOND_US + 500000, "1 min"},
+	    {MINUTE_US, "1 min"},
+	    {90 * SECOND_US, "1 min 30 s"},
+	    {2 * MINUTE_US - 1, "2 min"},
+	    {9 * MINUTE_US + 59 * SECOND_US, "9 min 59 s"},
+	    {10 * MINUTE_US - 1, "10 min"},
+	    {10 * MINUTE_US + 29 * SECOND_US, "10 min"},
+	    {10 * MINUTE_US + 30 * SECOND_US, "11 min"},
+	    {59 * MINUTE_US + 29 * SECOND_US, "59 min"},
+	    {59 * MINUTE_US + 30 * SECOND_US, "1 h"},
+	    {HOUR_US, "1 h"},
+	    {HOUR_US + 29 * SECOND_US, "1 h"},
+	    {HOUR_US + 30 * SECOND_US, "1 h 1 min"},
+	    {2 * HOUR_US - 30 * SECOND_US, "2 h"},
+	    {4 * HOUR_US - 1, "4 h"},
+	    {10 * HOUR_US - MINUTE_US, "9 h 59 min"},
+	    {10 * HOUR_US - 1, "10 h"},
+	    {23 * HOUR_US + 29 * MINUTE_US, "23 h"},
+	    {23 * HOUR_US + 30 * MINUTE_US, "1 d"},
+	    {DAY_US, "1 d"},
+	    {DAY_US + 6 * HOUR_US, "1 d 6 h"},
+	    {10 * DAY_US - HOUR_US, "9 d 23 h"},
+	    {10 * DAY_US - 1, "10 d"},
+	    {400 * DAY_US, "400 d"},
+	    {INT64_MAX, "106751991 d"},
+	};
 	char text[INSTANT_TEXT_SIZE];
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		duration_write(cases[i].seconds * 1000000 + (cases[i].seconds >= 0 ? 999999 : 0), text);
+		duration_write(cases[i].us, text);
 		assert_string_equal(text, cases[i].text);
 	}
-	duration_write(INT64_MAX, text);
-	assert_string_equal(text, "106751991 d");
 }
 
 int main(void)
@@ -275,7 +307,7 @@ int main(void)
 	    cmocka_unit_test(instants_agree_with_the_c_library),
 	    cmocka_unit_test(only_real_dates_are_dates),
 	    cmocka_unit_test(durations_are_whole_numbers_with_one_unit),
-	    cmocka_unit_test(durations_are_written_in_the_largest_whole_unit),
+	    cmocka_unit_test(durations_are_rounded_to_the_unit_that_is_shown),
 	};
 	return cmocka_run_group_tests_name("instant", tests, NULL, NULL);
 }

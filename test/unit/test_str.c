@@ -106,6 +106,30 @@ static void utf8_sizes_are_exactly_those_of_well_formed_characters(void **state)
 	assert_int_equal(utf8_size("\xF0\x9F\x98\x41", 4), 0);
 }
 
+static void a_width_is_that_of_a_terminal(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t columns;
+	} cases[] = {
+	    {"", 0},
+	    {"payment", 7},
+	    {"\xC3\xA4\xE2\x82\xAC", 2},     /* ae, euro sign */
+	    {"a\xCC\x88", 1},                /* a, combining diaeresis */
+	    {"e\xCC\x81\xCC\xA3", 1},        /* two marks */
+	    {"\xE6\x94\xAF\xE6\x89\x95", 4}, /* two Han characters */
+	    {"\xED\x95\x9C", 2},             /* Hangul */
+	    {"\xEF\xBC\xA1", 2},             /* fullwidth A */
+	    {"\xEF\xBD\xB1", 1},             /* halfwidth katakana */
+	    {"\xF0\x9F\x98\x80", 2},         /* a face */
+	    {"a\xE2\x80\x8D\x62", 2},        /* zero width joiner */
+	    {"\xFF\x41", 2},                 /* not well-formed */
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++)
+		assert_int_equal(utf8_width(cases[i].text, strlen(cases[i].text)), cases[i].columns);
+}
+
 static void a_cut_never_splits_a_character(void **state)
 {
 	(void)state;
@@ -361,6 +385,7 @@ int main(void)
 	    cmocka_unit_test(a_string_is_handed_over_whole_or_not_at_all),
 	    cmocka_unit_test(json_strings_are_quoted_and_escaped),
 	    cmocka_unit_test(utf8_sizes_are_exactly_those_of_well_formed_characters),
+	    cmocka_unit_test(a_width_is_that_of_a_terminal),
 	    cmocka_unit_test(a_cut_never_splits_a_character),
 	    cmocka_unit_test(arena_memory_is_aligned_zeroed_and_apart),
 	    cmocka_unit_test(an_arena_ends_at_its_cap_and_remembers),
