@@ -31,7 +31,8 @@ enum cli_exit {
 struct cli_command {
 	const char *name;
 	int (*run)(const struct args *args);
-	uint64_t takes;       /* BIT(OPT_...) */
+	bool settings;        /* it is run by all settings, and reads them itself */
+	uint64_t takes;       /* BIT(OPT_...); --config goes with what a settings file can say */
 	uint64_t needs;       /* of them, those that must be given */
 	const char *operands; /* for the usage line: "[FILE|-]"; "" when there are none */
 	size_t operand_max;
@@ -40,6 +41,8 @@ struct cli_command {
 	const char *examples;            /* lines for --help */
 	const char *meanings[OPT_COUNT]; /* of options that mean something else here; NULL: as ever */
 };
+
+bool takes_option(const struct cli_command *command, enum option option);
 
 /* What an option means for this command. */
 const char *option_meaning(const struct cli_command *command, enum option option);

@@ -91,7 +91,8 @@ int usage_no_dir(const struct args *args)
 {
 	return usage_error(
 	    args->command,
-	    "no directory of contracts: give DIR or --contracts DIR, or set IBID_CONTRACTS");
+	    "no directory of contracts: give DIR or --contracts DIR, set IBID_CONTRACTS, or name a "
+	    "settings file that has `contracts` by --config FILE");
 }
 
 int tell_not_done(enum ibid_code code, const struct ibid_err *err)

@@ -33,8 +33,10 @@ void help_overview(void)
 #define EXIT_LINE(symbol, number, meaning) out_textf("  %d  %s\n", number, meaning);
 	CLI_EXITS(EXIT_LINE)
 #undef EXIT_LINE
-	out_text("\nIBID_STORE and IBID_CONTRACTS stand in for --store and --contracts.\n"
-	         "`ibid COMMAND --help` explains a command and shows examples.\n");
+	out_text(
+	    "\nIBID_STORE and IBID_CONTRACTS stand in for --store and --contracts, and the settings\n"
+	    "`store` and `contracts` of the file of --config (or IBID_CONFIG) for both.\n"
+	    "`ibid COMMAND --help` explains a command and shows examples.\n");
 }
 
 bool help_group(const char *group)
@@ -70,7 +72,7 @@ static void usage_line(const struct cli_command *command)
 	for (int i = 0; i < OPT_COUNT; i++) {
 		const struct option_spec *spec = &option_specs[i];
 		bool needed = command->needs & BIT(i);
-		if (!(command->takes & BIT(i)))
+		if (!takes_option(command, (enum option)i))
 			continue;
 		snprintf(word, sizeof word, "%s--%s%s%s%s", needed ? "" : "[", spec->name,
 		         spec->value ? " " : "", spec->value ? spec->value : "", needed ? "" : "]");
@@ -99,7 +101,7 @@ void help_command(const struct cli_command *command)
 	out_textf("\n%s\n", command->details);
 	heading("options");
 	for (int i = 0; i < OPT_COUNT; i++) {
-		if (command->takes & BIT(i))
+		if (takes_option(command, (enum option)i))
 			option_line(command, (enum option)i);
 	}
 	out_text("  --help, -h            this text\n");

@@ -142,7 +142,8 @@ const struct cli_command cli_commands[] = {
     {
         .name = "serve",
         .run = cmd_serve,
-        .takes = STORE | CONTRACTS | BIT(OPT_CONFIG),
+        .settings = true,
+        .takes = STORE | CONTRACTS,
         .operands = "[NAME=VALUE...]",
         .operand_max = OPERANDS_MAX,
         .summary = "serve the ledger over HTTP",
@@ -162,7 +163,8 @@ const struct cli_command cli_commands[] = {
     {
         .name = "proxy",
         .run = cmd_proxy,
-        .takes = STORE | CONTRACTS | BIT(OPT_CONFIG) | BIT(OPT_UPSTREAM),
+        .settings = true,
+        .takes = STORE | CONTRACTS | BIT(OPT_UPSTREAM),
         .operands = "[NAME=VALUE...]",
         .operand_max = OPERANDS_MAX,
         .summary = "protect a service that knows nothing of retries",
@@ -181,8 +183,8 @@ const struct cli_command cli_commands[] = {
     {
         .name = "relay",
         .run = cmd_relay,
-        .takes = STORE | CONTRACTS | BIT(OPT_CONFIG) | BIT(OPT_DESTINATION) |
-                 BIT(OPT_METRICS_LISTEN),
+        .settings = true,
+        .takes = STORE | CONTRACTS | BIT(OPT_DESTINATION) | BIT(OPT_METRICS_LISTEN),
         .operands = "[NAME=VALUE...]",
         .operand_max = OPERANDS_MAX,
         .summary = "bring committed events to their destinations",
@@ -827,12 +829,15 @@ static int dispatch(size_t count, char **words)
 	const struct cli_command *command = find_command(count, names, &used);
 	if (!command)
 		return unknown_command(count, names);
+	int exit = CLI_OK;
 	switch (args_read(command, (int)(count - used), words + used, &args)) {
-	case ARGS_HELP: help_command(command); return CLI_OK;
-	case ARGS_BAD: return CLI_USAGE;
-	case ARGS_OK: break;
+	case ARGS_HELP: help_command(command); break;
+	case ARGS_BAD: exit = CLI_USAGE; break;
+	case ARGS_FAILED: exit = CLI_ERROR; break;
+	case ARGS_OK: exit = command->run(&args);
 	}
-	return command->run(&args);
+	args_release(&args);
+	return exit;
 }
 
 int main(int argc, char **argv)

@@ -6,6 +6,8 @@
 #include "cli/options.h"
 
 #include "cli/cli.h"
+#include "cli/output.h"
+#include "http/settings.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,23 @@ const struct option_spec option_specs[OPT_COUNT] = {
     CLI_OPTIONS(CLI_OPTION_SPEC)
 #undef CLI_OPTION_SPEC
 };
+
+/* What a settings file can say of a command that runs once. */
+enum { IN_FILE = 3 };
+static const struct {
+	enum option option;
+	size_t offset;
+} in_file[IN_FILE] = {
+    {OPT_STORE, offsetof(struct settings, store)},
+    {OPT_CONTRACTS, offsetof(struct settings, contracts)},
+    {OPT_KEY_FILE, offsetof(struct settings, key_file)},
+};
+
+bool takes_option(const struct cli_command *command, enum option option)
+{
+	const uint64_t named = BIT(OPT_STORE) | BIT(OPT_CONTRACTS) | BIT(OPT_KEY_FILE);
+	return command->takes & (option == OPT_CONFIG ? named : BIT(option));
+}
 
 const char *option_meaning(const struct cli_command *command, enum option option)
 {
@@ -72,7 +91,7 @@ static int unknown_option(const struct cli_command *command, const char *arg, si
 	char given[WORD_MAX + 2] = "";
 	size_t count = 0;
 	for (int i = 0; i < OPT_COUNT; i++) {
-		if (command->takes & BIT(i))
+		if (takes_option(command, (enum option)i))
 			names[count++] = option_specs[i].name;
 	}
 	names[count++] = "help";
@@ -88,7 +107,8 @@ static int find_option(const struct cli_command *command, const char *name, size
 {
 	for (int i = 0; i < OPT_COUNT; i++) {
 		const char *known = option_specs[i].name;
-		if ((command->takes & BIT(i)) && strlen(known) == size && memcmp(known, name, size) == 0)
+		if (takes_option(command, (enum option)i) && strlen(known) == size &&
+		    memcmp(known, name, size) == 0)
 			return i;
 	}
 	return -1;
@@ -140,13 +160,36 @@ static void fill_from_environment(struct args *args)
 {
 	for (int i = 0; i < OPT_COUNT; i++) {
 		const char *variable = option_specs[i].environment, *value = args->values[i];
-		if (!variable || !(args->command->takes & BIT(i)))
+		if (!variable || !takes_option(args->command, (enum option)i))
 			continue;
 		if (!value)
 			value = getenv(variable);
 		/* An empty one is an unset variable of somebody's script. */
 		args->values[i] = value && *value ? value : NULL;
 	}
+}
+
+/* Read only where something is left to say: who gives all options needs no file. */
+static bool fill_from_file(struct args *args)
+{
+	const char *file = args->values[OPT_CONFIG];
+	struct settings settings;
+	struct ibid_err err = {0};
+	bool complete = true;
+	for (size_t i = 0; i < IN_FILE; i++)
+		complete = complete && (args->values[in_file[i].option] ||
+		                        !takes_option(args->command, in_file[i].option));
+	if (!file || complete || args->command->settings)
+		return true;
+	if (settings_of_file(&args->arena, file, &settings, &err)) {
+		(void)say_err(&err);
+		return false;
+	}
+	for (size_t i = 0; i < IN_FILE; i++)
+		if (!args->values[in_file[i].option] && takes_option(args->command, in_file[i].option))
+			args->values[in_file[i].option] = *(const char **)((char *)&settings +
+			                                                   in_file[i].offset);
+	return true;
 }
 
 /* The first that is missing: it is enough to say one thing at a time. */
@@ -158,8 +201,11 @@ static bool check_needs(const struct args *args)
 			continue;
 		const char *meaning = option_meaning(args->command, (enum option)i);
 		if (spec->environment)
-			usage_error(args->command, "no %s: give --%s %s or set %s (%s)", spec->name, spec->name,
-			            spec->value, spec->environment, meaning);
+			usage_error(args->command,
+			            "no %s: give --%s %s, set %s, or name a settings file that has `%s` by "
+			            "--config FILE (%s)",
+			            spec->name, spec->name, spec->value, spec->environment, spec->name,
+			            meaning);
 		else
 			usage_error(args->command, "--%s is missing: give --%s %s (%s)", spec->name, spec->name,
 			            spec->value, meaning);
@@ -193,5 +239,12 @@ enum args_kind args_read(const struct cli_command *command, int argc, char *cons
 			return ARGS_BAD;
 	}
 	fill_from_environment(ret);
+	if (!fill_from_file(ret))
+		return ARGS_FAILED;
 	return check_needs(ret) ? ARGS_OK : ARGS_BAD;
+}
+
+void args_release(struct args *args)
+{
+	arena_release(&args->arena);
 }

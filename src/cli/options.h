@@ -3,6 +3,8 @@
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
+#include "base/arena.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -98,16 +100,20 @@ struct args {
 	const char *values[OPT_COUNT]; /* NULL: not given; a switch that is set is "" */
 	const char *operands[OPERANDS_MAX];
 	size_t operand_count;
+	struct arena arena; /* of what the file of --config says */
 };
+
+void args_release(struct args *args);
 
 static inline bool args_has(const struct args *args, enum option option)
 {
 	return args->values[option];
 }
 
-enum args_kind { ARGS_OK, ARGS_HELP, ARGS_BAD };
+enum args_kind { ARGS_OK, ARGS_HELP, ARGS_BAD, ARGS_FAILED };
 
-/* Read what stands after the command's name. ARGS_BAD: the person was told why. */
+/* Read what stands after the command's name; release it in any case. ARGS_BAD: the person was told
+ * what is wrong with the command line; ARGS_FAILED: with the file of --config. */
 enum args_kind args_read(const struct cli_command *command, int argc, char *const *argv,
                          struct args *ret);
 

@@ -193,8 +193,10 @@ static enum ibid_code read_file(struct arena *arena, const char *file, struct no
 	if (failed)
 		return err_set(err, IBID_INVALID, "%s: it can't be read", file);
 	enum ibid_code code = yaml_read(arena, file, bytes, size, FILE_BYTES_MAX, ret, &wrong);
-	if (code == IBID_INVALID || code == IBID_LIMIT)
+	if ((code == IBID_INVALID || code == IBID_LIMIT) && wrong.line)
 		return err_set(err, IBID_INVALID, "%s:%d: %s", file, wrong.line, wrong.text);
+	if (code == IBID_INVALID || code == IBID_LIMIT)
+		return err_set(err, IBID_INVALID, "%s: %s", file, wrong.text);
 	return code ? err_set(err, IBID_NOMEM, "out of memory") : IBID_OK;
 }
 
@@ -306,9 +308,13 @@ static enum ibid_code take_given(struct arena *arena, const char *given, struct 
 
 static enum ibid_code check(const struct settings *settings, struct ibid_err *err)
 {
-	if (!settings->store || !settings->contracts)
-		return err_set(err, IBID_INVALID, "the setting %s is missing",
-		               settings->store ? "contracts" : "store");
+	const char *missing = !settings->store ? "store" : !settings->contracts ? "contracts" : NULL;
+	if (missing)
+		return err_set(err, IBID_INVALID,
+		               "no %s: give --%s, set %s, or write the setting `%s` into the file of "
+		               "--config; `ibid help settings` says what it is",
+		               missing, missing, settings->store ? "IBID_CONTRACTS" : "IBID_STORE",
+		               missing);
 	if (!settings->certificate != !settings->private_key)
 		return err_set(err, IBID_INVALID,
 		               "http.tls.certificate and http.tls.key go together: %s is missing",
@@ -354,6 +360,13 @@ enum ibid_code settings_read(struct arena *arena, const char *file, const char *
 	for (size_t i = 0; !code && i < given_count; i++)
 		code = take_given(arena, given[i], ret, err);
 	return code ? code : check(ret, err);
+}
+
+enum ibid_code settings_of_file(struct arena *arena, const char *file, struct settings *ret,
+                                struct ibid_err *err)
+{
+	*ret = (struct settings){0};
+	return take_file(arena, file, ret, err);
 }
 
 void settings_describe(struct str *out)

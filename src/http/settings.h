@@ -41,6 +41,10 @@ IBID_CHECK enum ibid_code settings_read(struct arena *arena, const char *file,
                                         const char *const *given, size_t given_count,
                                         struct settings *ret, struct ibid_err *err);
 
+/* What the file alone says, without defaults: for commands that run once. */
+IBID_CHECK enum ibid_code settings_of_file(struct arena *arena, const char *file,
+                                           struct settings *ret, struct ibid_err *err);
+
 /* The relays that they ask for. */
 struct fleet_options settings_fleet(const struct settings *settings, struct log log);
 

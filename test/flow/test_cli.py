@@ -256,6 +256,7 @@ class Front(Case):
                               (["--store", ""], {"IBID_STORE": "sqlite:x.db"})):
                 answer = self.refused(*args, *more, code=2, env=env)
                 self.assertIn("--store", answer.err)
+                self.assertIn("--config", answer.err)
                 self.assertIn("IBID_STORE", answer.err)
         answer = self.refused("init", "--store", "sqlite:x.db", code=2)
         self.assertIn("--contracts", answer.err)
@@ -269,6 +270,33 @@ class Front(Case):
         self.assertTrue(os.path.exists(self.path("env.db")))
         self.assertTrue(os.path.exists(self.path("option.db")))
         self.assertIn(" 0 problems", self.ibid("contract", "check", env=env).out)
+
+    def test_every_command_with_a_store_takes_a_settings_file(self):
+        commands = re.findall(r"(?m)^  (\S+(?: \S+)?)  +\S", self.ibid("help").out.split("exit codes")[0])
+        self.assertGreater(len(commands), 35)
+        for command in commands:
+            text = self.ibid("help", *command.split()).out
+            self.assertEqual("--store URL" in text or "--contracts DIR" in text, "--config FILE" in text, text)
+        config = self.file("ibid.yaml", "store: sqlite:file.db\ncontracts: %s\nhttp: { listen: 127.0.0.1:0 }\n" % EXAMPLE)
+        self.ibid("init", "--config", config)
+        self.assertEqual("executed", self.ibid("submit", "--config", config, "--tenant", "acme", "--operation",
+                                               "create-payment", "--key", "k-1", "--json", stdin=PAYMENT).json["decision"])
+        self.assertEqual(1, len(self.ibid("command", "list", "--json", env={"IBID_CONFIG": config}).lines))
+        self.assertIn(" 0 problems", self.ibid("contract", "check", "--config", config).out)
+        # What is given nearer wins.
+        self.ibid("migrate", "--config", config, "--store", "sqlite:option.db")
+        self.ibid("migrate", "--config", config, env={"IBID_STORE": "sqlite:env.db"})
+        for store in ("option", "env"):
+            self.assertEqual([], self.ibid("command", "list", "--json", "--store", "sqlite:%s.db" % store).lines)
+
+    def test_a_settings_file_that_is_wrong_is_told_with_its_line(self):
+        wrong = self.file("wrong.yaml", "store: sqlite:file.db\nstroe: x\n")
+        self.refused("command", "list", "--config", self.path("none.yaml"), says="none.yaml: No such file")
+        self.refused("command", "list", "--config", wrong, says="wrong.yaml:2: there is no setting stroe")
+        self.refused("migrate", "--config", self.file("http.yaml", "http: { threads: 2 }"), code=2, says="--store URL")
+        self.refused("migrate", "--config", self.file("empty.yaml", ""), says="empty.yaml: it is empty")
+        self.refused("serve", "--config", self.file("half.yaml", "store: sqlite:file.db\n"), says="no contracts: give --contracts")
+        self.assertFalse(os.path.exists(self.path("file.db")))
 
     def test_after_two_dashes_everything_is_an_operand(self):
         self.file("--json", "[1]")
