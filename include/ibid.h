@@ -466,7 +466,8 @@ IBID_API IBID_CHECK enum ibid_code ibid_adopted_link(struct ibid_adopted *adopte
 /* Finish it without success: rejected for `reason`, as with ibid_reject, or failed, as with
  * ibid_fail; the contract says whether the same key may try again. Events that were noted are
  * forgotten. What the caller has done itself it undoes itself: set a savepoint before the work and
- * roll back to it first. */
+ * roll back to it first. IBID_MISUSE on PostgreSQL: what was written since the adoption stands, and
+ * the text names the table; SQLite can't tell. */
 IBID_API IBID_CHECK enum ibid_code ibid_adopted_reject(struct ibid_adopted *adopted,
                                                        const char *reason, int status,
                                                        const char *text, struct ibid_result **ret,

@@ -12,6 +12,7 @@ for (const key of process.argv.slice(3)) {
       ['acme', 'web', 'u7', 'create-payment', key, '{"currency":"EUR","amount":12.5,"to":"B","from":"A"}']);
     const { decision, command_id: id } = begun.rows[0];
     if (decision === 'execute') {
+      await client.query('savepoint work'); // to roll back to before a rejection
       await client.query('insert into payment values ($1, $2, $3, $4, 12.5, $5, null, now())', ['acme', id, 'A', 'B', 'EUR']);
       await client.query("select ibid.emit('payment', $1, 'PaymentCreated', '{\"amount\":12.5}')", [id]);
       await client.query('select ibid.command_complete($1, 201, $2)', [id, JSON.stringify({ id })]);

@@ -520,6 +520,37 @@ static void rejections_failures_and_links_are_kept_as_the_contract_says(void **s
 	own_close(&own);
 }
 
+/* SQLite can't tell what was rolled back, and refuses nothing. */
+static void what_was_written_is_rolled_back_before_a_rejection(void **state)
+{
+	(void)state;
+	struct own own = own_open();
+	for (unsigned failing = 0; failing < 2; failing++) {
+		struct ibid_result *result = NULL;
+		struct ibid_err err = {0};
+		const char *key = failing ? "failed" : "rejected";
+		own_begin(&own);
+		struct ibid_adopted *adopted = adopt(&own, "order", key);
+		own_do(&own, "savepoint work");
+		own_effect(&own, "t", key, id_of(adopted));
+		mode = failing ? MODE_FAIL : MODE_REJECT;
+		if (own.conn) {
+			assert_int_equal(failing ? ibid_adopted_fail(adopted, "no", &result, &err)
+			                         : ibid_adopted_reject(adopted, "NO", 409, NULL, &result, &err),
+			                 IBID_MISUSE);
+			assert_non_null(
+			    strstr(err.text, "has written to public.effect: roll back to the savepoint"));
+			assert_null(result);
+		}
+		own_do(&own, "rollback to savepoint work");
+		ibid_result_free(finish_by_mode(&own, adopted));
+		own_do(&own, "commit");
+		assert_rows(0, failing + 1, 0, 0);
+	}
+	mode = MODE_COMPLETE;
+	own_close(&own);
+}
+
 static void a_payload_that_breaks_the_fields_is_rejected_and_kept(void **state)
 {
 	(void)state;
@@ -1561,6 +1592,7 @@ int main(int argc, char **argv)
 	    TEST(a_commit_with_an_unfinished_command_is_refused),
 	    TEST(releasing_the_outermost_savepoint_is_refused_like_a_commit),
 	    TEST(rejections_failures_and_links_are_kept_as_the_contract_says),
+	    TEST(what_was_written_is_rolled_back_before_a_rejection),
 	    TEST(a_payload_that_breaks_the_fields_is_rejected_and_kept),
 	    TEST(duplicates_are_decided_as_by_submit),
 	    TEST(every_ending_is_told_replayed_and_written_as_by_submit),

@@ -22,6 +22,7 @@ EXAMPLE = os.path.join(ROOT, "examples", "payments")
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 PAYMENT = '{"from":"A","to":"B","amount":12.50,"currency":"EUR"}'
 OTHER = '{"from":"A","to":"B","amount":12.51,"currency":"EUR"}'
+WRITE = "insert into payment values ('acme', gen_random_uuid(), 'A', 'B', 1, 'EUR', null, now())"
 NODE_PG = "pg@8.13.1"
 LIMIT_S = 60
 
@@ -62,6 +63,24 @@ def run_ibid(*arguments, stdin=""):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("IBID_")}
     return subprocess.run([BIN, *arguments], input=stdin, capture_output=True, text=True, env=environment,
                           timeout=LIMIT_S, check=False)
+
+
+def node_script(name, text):
+    """The path of a script beside the module that it imports, which is installed once per build directory."""
+    modules = os.path.join(os.environ.get("IBID_BUILD_DIR") or os.path.join(ROOT, "build"), "node")
+    if not os.path.exists(os.path.join(modules, "node_modules", "pg")):
+        subprocess.run(["npm", "install", "--prefix", modules, "--no-audit", "--no-fund", "--loglevel=error",
+                        NODE_PG], check=True, timeout=300)
+    script = os.path.join(modules, name)
+    with open(script, "w", encoding="utf-8") as handle:
+        handle.write(text)
+    return script
+
+
+def samples():
+    """The programs of the SQL API's page, by their language; `sql` is the one it begins with."""
+    with open(os.path.join(ROOT, "docs", "sql-api.md"), encoding="utf-8") as page:
+        return dict(re.findall(r"^```(\w+)\n(.*?)^```$", page.read(), re.M | re.S))
 
 
 def write_contracts(directory):
@@ -279,6 +298,54 @@ class SqlApi(unittest.TestCase):
         self.ask(self.app, "select ibid.command_reject(%s, 'NO')", begun["id"])
         self.app.commit()
         self.assertEqual(self.counts(), (0, 1, 0, 0))
+
+    def test_what_is_refused_may_not_have_written(self):
+        self.ask(self.root, "create sequence numbers; grant all on payment, ledger_entry, numbers to %s" % self.roles[0])
+        self.pay(self.app, "before")  # the server still counts its rows for this session: they are not of what follows
+        self.app.commit()
+        stands = ("do $$ begin {0}; end $$", "savepoint s; {0}; release s", "update payment set amount = 2 where false",
+                  "savepoint s; {0}; rollback to s; delete from payment where amount = 1", "truncate payment, ledger_entry")
+        changes_nothing = ("savepoint s; {0}; rollback to s", "savepoint s; {0}; rollback to s; release s",
+                           "do $$ begin {0}; raise 'no'; exception when others then null; end $$",
+                           "select from payment for update", "select nextval('numbers')",
+                           "create temp table mine as select 1 as a; update mine set a = 2; drop table mine")
+        for number, finish in enumerate(("reject(%s, 'NO')", "fail(%s, 'x')")):
+            refuse, key = "select ibid.command_" + finish, "k-%d" % number
+            for work in stands:
+                begun = self.begin(self.app, key)
+                self.ask(self.app, work.format(WRITE))
+                message = self.fails("IB011", self.app, refuse, begun["id"])
+                self.assertRegex(message, "has written to .*public.payment: roll back to the savepoint")
+            begun = self.begin(self.app, key)
+            for work in changes_nothing:
+                self.ask(self.app, work.format(WRITE))
+            self.ask(self.app, refuse, begun["id"])
+            self.ask(self.app, WRITE)  # a note of the caller's, which is not the command's
+            self.app.commit()
+        self.assertEqual(self.counts(), (3, 3, 1, 1))
+
+    def test_what_is_refused_may_not_have_written_in_a_transaction_that_had_written(self):
+        self.ask(self.root, "create table plain (a int); grant all on plain to %s" % self.roles[0])
+        for written in (lambda: self.pay(self.app, "first"), lambda: self.ask(self.app, WRITE)):
+            written()
+            begun = self.begin(self.app, "k-1")
+            self.ask(self.app, "savepoint work; insert into plain values (1)")
+            self.assertEqual(self.one(self.app, "select count(*) from plain"), 1)
+            with self.assertRaisesRegex(psycopg2.Error, "has written to public.plain:") as caught:
+                self.ask(self.app, "select ibid.command_reject(%s, 'NO')", begun["id"])
+            self.assertEqual(caught.exception.pgcode, "IB011")
+            self.ask(self.app, "rollback to work")
+            self.ask(self.app, "select ibid.command_reject(%s, 'NO')", begun["id"])
+            self.app.rollback()
+
+    def test_the_work_of_another_open_command_stops_no_rejection(self):
+        first, second, third = (self.begin(self.app, "k-%d" % number) for number in range(3))
+        self.ask(self.app, WRITE)  # whose work it is nobody can tell
+        self.ask(self.app, "select ibid.command_complete(%s)", second["id"])
+        for begun in (third, first):
+            self.ask(self.app, "select ibid.command_reject(%s, 'NO')", begun["id"])
+        self.app.commit()
+        self.assertEqual(self.counts(), (1, 3, 0, 1))
 
     def test_policies_decide_as_in_c(self):  # B01, B07, B08
         for operation, rejected, other in (("create-payment", "replay", "conflict"),
@@ -521,14 +588,8 @@ class SqlApi(unittest.TestCase):
 
     def test_sql_from_python_and_node_and_c_race_on_the_same_keys(self):  # B12
         keys = ["k-%d" % n for n in range(12)]
-        modules = os.path.join(os.environ.get("IBID_BUILD_DIR") or os.path.join(ROOT, "build"), "node")
-        if not os.path.exists(os.path.join(modules, "node_modules", "pg")):
-            subprocess.run(["npm", "install", "--prefix", modules, "--no-audit", "--no-fund", "--loglevel=error",
-                            NODE_PG], check=True, timeout=300)
-        script = os.path.join(modules, "sql_api.mjs")
-        with open(os.path.join(ROOT, "test", "flow", "sql_api.mjs"), encoding="utf-8") as source, \
-                open(script, "w", encoding="utf-8") as copy:
-            copy.write(source.read())
+        with open(os.path.join(ROOT, "test", "flow", "sql_api.mjs"), encoding="utf-8") as source:
+            script = node_script("sql_api.mjs", source.read())
         answers, lock = [], threading.Lock()
 
         def note(decisions):
@@ -567,6 +628,45 @@ class SqlApi(unittest.TestCase):
         self.assertEqual(sum(answer in ("execute", "executed") for answer in answers), len(keys), answers)
         self.assertLessEqual(set(answers), {"execute", "executed", "replay", "in_progress"})
         self.assertEqual(self.counts(), (len(keys),) * 4)
+
+    # ---- The page -----------------------------------------------------------------------------------
+
+    def test_every_sample_sets_a_savepoint_and_rolls_back_to_it_before_it_rejects(self):
+        shown = samples()
+        self.assertEqual(set(shown), {"sql", "python", "js", "java", "go"})
+        for language, text in shown.items():
+            order = r"(?is)command_begin.*savepoint\W.*insert into payment.*(rollback to work|rollback\(work\)).*command_reject"
+            self.assertRegex(text, order, language)
+
+    def run_sample(self, language, key, amount):
+        given = {"tenant": "acme", "key": key, "amount": amount, "payer": "A", "event": "{}",
+                 "body": '{"from":"A","to":"B","amount":%d,"currency":"EUR"}' % amount}
+        text = samples()[language]
+        if language == "python":
+            exec(text, dict(given, connect=psycopg2.connect, URL=self.url_of(0), client="web", actor="u7", json=json))
+            return
+        names = dict(given, web="web", user="u7", answer='{"done":true}')
+        script = node_script("sample.mjs", "import pg from 'pg';\nconst client = new pg.Client(process.argv[2]);\n"
+                             "await client.connect();\nconst { %s } = JSON.parse(process.argv[3]);\n%s\nawait client.end();\n"
+                             % (", ".join(names), text))
+        done = subprocess.run(["node", script, self.url_of(0), json.dumps(names)], capture_output=True, text=True,
+                              timeout=LIMIT_S, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_the_samples_keep_nothing_of_what_they_reject(self):
+        for language in ("python", "js"):
+            self.ask(self.root, """drop schema if exists shop cascade; create schema shop;
+                create table shop.account (id text, balance numeric); insert into shop.account values ('A', 100);
+                create table shop.payment (tenant text, id uuid, amount numeric);
+                grant usage on schema shop to {0}; grant all on all tables in schema shop to {0};
+                alter role {0} set search_path = shop""".format(self.roles[0]))
+            for key, amount, left, paid in (("k", 60, 40, 1), ("k", 60, 40, 1), ("short", 60, 40, 1), ("rest", 40, 0, 2)):
+                self.run_sample(language, language + key, amount)
+                self.assertEqual(self.ask(self.root, "select (select balance from shop.account), (select count(*) from shop.payment)"),
+                                 [(left, paid)], (language, key))
+            self.assertEqual(self.begin(self.app, language + "short", '{"from":"A","to":"B","amount":60,"currency":"EUR"}')["reason"],
+                             "NO_FUNDS")
+            self.app.rollback()
 
     # ---- Tenants ----------------------------------------------------------------------------------
 

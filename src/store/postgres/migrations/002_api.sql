@@ -13,8 +13,8 @@
 -- change of them costs 3 us a call, and makes nothing safer.
 --
 -- More error states:
---   IB010 bad input, as the sentence says    IB011 begun and not finished, or not begun here
---   IB012 the payload must be encrypted
+--   IB010 bad input, as the sentence says    IB011 begun and not finished, not begun here, or refused while its work
+--   IB012 the payload must be encrypted            stands
 
 -- ---- Who may use which tenant -------------------------------------------------------------------
 
@@ -103,6 +103,7 @@ create unlogged table ibid.open_command (
 	keep text,
 	emits jsonb,
 	ordinal int not null default 0,
+	written oid[], -- tables that the transaction had written to before; null: what it writes is not watched
 	primary key (xid, command_id)
 ) with (fillfactor = 50);
 comment on table ibid.open_command is
@@ -146,6 +147,49 @@ begin
 	return taken;
 end $$;
 comment on function ibid.take_open(uuid) is 'a command begun in this transaction, which is open no longer';
+
+-- ---- What the caller wrote ----------------------------------------------------------------------
+
+-- A statement that writes to a table locks it until the transaction ends, or until the savepoint before the
+-- statement is rolled back to. Counters of rows go on counting what was rolled back, and are those of earlier
+-- transactions too.
+create function ibid.tables_written() returns oid[]
+language plpgsql as $$
+begin
+	return array(select l.relation from pg_locks as l
+		where l.locktype = 'relation' and l.pid = pg_backend_pid()
+			and l.database = (select d.oid from pg_database as d where d.datname = current_database())
+			and l.mode in ('RowExclusiveLock', 'AccessExclusiveLock'));
+end $$;
+comment on function ibid.tables_written() is
+	'the tables that this transaction has written to, or changed, and has not rolled back';
+
+-- What is refused changes nothing, so the caller's work must be rolled back before. Work is the command's own
+-- where no other command was open when it was begun, and none was begun later.
+create function ibid.demand_undone(open ibid.open_command) returns void
+language plpgsql as $$
+declare
+	tables oid[];
+	written text[];
+begin
+	if open.written is null or current_setting('ibid.begun', true) is distinct from open.command_id::text then
+		return;
+	end if;
+	tables := ibid.tables_written(); -- once
+	written := array(select c.oid::regclass::text from pg_class as c
+		where c.oid = any (tables) and c.oid <> all (open.written)
+			and c.relkind in ('r', 'p', 'f') and c.relpersistence <> 't'
+			and c.relnamespace <> all (array['pg_catalog', 'ibid']::regnamespace[])
+		order by 1);
+	if written <> '{}' then
+		raise exception 'since command_begin the transaction has written to %: roll back to the savepoint set after '
+			'command_begin, then reject or fail the command', array_to_string(written, ', ')
+			using errcode = 'IB011',
+			hint = 'set a savepoint between command_begin and the work: what is refused changes nothing';
+	end if;
+end $$;
+comment on function ibid.demand_undone(ibid.open_command) is
+	'fails while a command''s transaction holds what the caller wrote since its begin';
 
 -- ---- Contracts ----------------------------------------------------------------------------------
 
@@ -321,6 +365,9 @@ declare
 	wrong text;
 	noted text;
 	trace text;
+	fresh boolean := pg_current_xact_id_if_assigned() is null; -- no row was written before
+	place cid; -- among the statements of the transaction that write, though they hit no row
+	written oid[];
 begin
 	perform ibid.demand_tenant(command_begin.tenant);
 	noted := ibid.check_names(command_begin.tenant, command_begin.client, command_begin.actor,
@@ -417,7 +464,8 @@ begin
 		values (command_begin.tenant, command_begin.operation, own_scope, own_key, command_id,
 			'IN_PROGRESS', 1, terms.version, print, false, 0, 1, command_begin.client,
 			command_begin.actor, now, now + terms.retain)
-		on conflict on constraint command_pkey do nothing;
+		on conflict on constraint command_pkey do nothing
+		returning cmin into place;
 	else
 		-- A command that ran its time out and runs again is another one; a second try is the same.
 		command_id := case when seen.expires_at <= now then ibid.uuid_v7() else seen.id end;
@@ -431,7 +479,8 @@ begin
 			tracestate = null
 		where c.tenant = command_begin.tenant and c.operation = command_begin.operation
 			and c.scope = own_scope and c.key = own_key
-			and c.state = seen.state and c.attempts = seen.attempts and c.id = seen.id;
+			and c.state = seen.state and c.attempts = seen.attempts and c.id = seen.id
+		returning c.cmin into place;
 	end if;
 	if not found then -- a bulk transaction without the lock had it, and has committed by now
 		raise exception 'the key was used at the same time' using errcode = 'serialization_failure',
@@ -446,11 +495,16 @@ begin
 			seen.id is not null);
 	end if;
 
+	if fresh and place = '0' then
+		written := '{}';
+	elsif not fresh and ibid.count_open(0) = '0' and current_setting('ibid.locks', true)::int <= 10 then
+		written := ibid.tables_written(); -- 30 us: not for each command of many
+	end if;
 	insert into ibid.open_command (xid, command_id, tenant, operation, scope, key, contract_version,
-		correlation_id, causation_id, trace, fact, keep, emits)
+		correlation_id, causation_id, trace, fact, keep, emits, written)
 	values (pg_current_xact_id(), command_begin.command_id, command_begin.tenant, command_begin.operation,
 		own_scope, own_key, terms.version, command_begin.correlation_id, command_begin.causation_id,
-		trace, terms.fact, terms.keep, terms.emits);
+		trace, terms.fact, terms.keep, terms.emits, written);
 	noted := set_config('ibid.begun', command_id::text, true);
 	noted := ibid.count_open(1);
 	if wrong is not null then
@@ -519,6 +573,9 @@ declare
 	open ibid.open_command := ibid.take_open(of_command);
 	contract json := ibid.contract_of(open.operation, open.contract_version);
 begin
+	if class <> 'validation' then
+		perform ibid.demand_undone(open);
+	end if;
 	if open.ordinal > 0 then
 		raise exception 'command % has emitted events: what is refused changes nothing', of_command
 			using errcode = 'IB011',
