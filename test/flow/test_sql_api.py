@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The SQL API as services in other languages use it: inside a transaction of their own, with their
 ordinary drivers, and beside `ibid submit` on the same keys. Needs IBID_TEST_PG, a superuser's URL."""
+import contextlib
 import json
 import os
 import re
@@ -13,6 +14,8 @@ import uuid
 import psycopg2
 import psycopg2.errors
 import psycopg2.extensions
+
+import serve_bed
 
 ROOT = os.environ.get("IBID_SOURCE_DIR") or os.path.dirname(
     os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -207,7 +210,7 @@ class SqlApi(unittest.TestCase):
         again = self.pay(self.app, "k-1", '{"currency":"EUR","amount":1.25e1,"to":"B","from":"A"}')
         self.app.commit()
         self.assertEqual((again["decision"], again["status"], again["outcome"], again["id"], again["body"]),
-                         ("replay", 201, "executed", first["id"], '{"id":"%s"}' % first["id"]))
+                         ("replay", 201, "executed", first["id"], '{"id": "%s"}' % first["id"]))
         self.assertEqual(self.counts(), (1, 1, 1, 1))
         replayed = self.submit("k-1")
         self.assertEqual((replayed["decision"], replayed["replayed"], replayed["body"]),
@@ -826,6 +829,36 @@ class SqlApi(unittest.TestCase):
             select c.oid::regclass::text from pg_class c where relnamespace = 'ibid'::regnamespace
               and relkind in ('r', 'p', 'v') and not relispartition and obj_description(c.oid, 'pg_class') is null""")
         self.assertEqual(silent, [])
+
+
+class SqlAndHttp(serve_bed.Postgres, unittest.TestCase):
+    """One store, behind `ibid serve` and for callers of the SQL API."""
+    # Blanks, the order of names, a number's and a letter's spelling: of each there are several in JSON.
+    BODY = '{ "b" : 1.50,\n  "a": [1e2, "\\u00e9 é \\/"], "id":"n-1" }'
+
+    def begin(self, cursor, key):
+        cursor.execute("select decision, command_id, status, body from ibid.command_begin('t', 'note', %s, '{\"topic\":\"x\"}',"
+                       " client => (select min(client) from ibid.command))", (key,))
+        return cursor.fetchone()
+
+    def test_a_replay_has_the_bytes_of_the_first_answer_whoever_gave_it(self):  # B03
+        server = serve_bed.Server(self)
+        send = lambda key: server.send(key, {"topic": "x"})
+        first = send("http")
+        self.assertEqual(first.status, 201)
+        with contextlib.closing(psycopg2.connect(self.url)) as connection, connection.cursor() as cursor:
+            for _ in range(2):
+                decision, _, status, body = self.begin(cursor, "http")
+                self.assertEqual((decision, status, body.encode()), ("replay", 201, first.body))
+                connection.commit()
+            begun = self.begin(cursor, "sql")
+            self.assertEqual(begun[0], "execute")
+            cursor.execute("select ibid.command_complete(%s, 201, %s)", (begun[1], self.BODY))
+            connection.commit()
+            self.assertEqual(self.begin(cursor, "sql"), ("replay", begun[1], 201, self.BODY))
+        for key, body in (("http", first.body), ("sql", self.BODY.encode())):
+            again = send(key)
+            self.assertEqual((again.status, again.headers["Idempotent-Replayed"], again.body), (201, "true", body))
 
 
 if __name__ == "__main__":

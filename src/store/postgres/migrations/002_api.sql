@@ -551,8 +551,9 @@ begin
 		and c.key = open.key and c.id = open.command_id and c.state collate "POSIX" = 'IN_PROGRESS'
 	returning c.attempts, c.client, c.actor, c.fingerprint into strict done;
 	if command_complete.body is not null and open.keep = 'full' then
+		noted := ibid.canonical(command_complete.body); -- refuses what is not JSON; kept are the caller's own bytes
 		insert into ibid.answer (tenant, command_id, attempts, body)
-		values (open.tenant, open.command_id, done.attempts, ibid.canonical(command_complete.body));
+		values (open.tenant, open.command_id, done.attempts, command_complete.body);
 	end if;
 	insert into ibid.audit (tenant, id, command_id, operation, contract_version, fact, outcome, client,
 		actor, resource_type, resource_id, correlation_id, causation_id, traceparent, tracestate,
