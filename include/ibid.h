@@ -66,7 +66,9 @@ extern "C" {
 	X(IBID_RETRY, "retry", "deadlock or serialization failure; the transaction was rolled back")   \
 	X(IBID_MISUSE, "misuse", "the call breaks the rules of this header")                           \
 	X(IBID_INTERNAL, "internal", "a defect in ibid; please report it")                             \
-	X(IBID_FENCED, "fenced", "the lease is lost: somebody else has the command; nothing was done")
+	X(IBID_FENCED, "fenced", "the lease is lost: somebody else has the command; nothing was done") \
+	X(IBID_GONE, "gone",                                                                           \
+	  "the SQLite file was deleted, renamed or replaced while it was open: open the store anew")
 
 enum ibid_code {
 #define IBID_CODE_ENUM(symbol, name, meaning) symbol,

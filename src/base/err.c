@@ -24,7 +24,8 @@ enum ibid_next err_next_of(enum ibid_code code)
 	case IBID_UNKNOWN:
 	case IBID_FAILED:
 	case IBID_RETRY:
-	case IBID_IO: return IBID_NEXT_SAME_KEY;
+	case IBID_IO:
+	case IBID_GONE: return IBID_NEXT_SAME_KEY;
 	case IBID_BUSY:
 	case IBID_UNAVAILABLE:
 	case IBID_FULL:

@@ -30,6 +30,22 @@ static void share_heap(void)
 #endif
 }
 
+/* Until a signal, or until the store's file is gone: IBID_GONE. */
+static enum ibid_code await_end(struct fleet *fleet, const struct log *log, const sigset_t *signals,
+                                struct ibid_err *err)
+{
+	const struct timespec pause = {.tv_sec = 1};
+	struct store *store = fleet_store(fleet);
+	while (sigtimedwait(signals, NULL, &pause) < 0) {
+		if (!store->ops->ready || store->ops->ready(store, err) != IBID_GONE)
+			continue;
+		LOG(log, IBID_LOG_ERROR, "store.file_gone", {"reason", log_text(err->text)},
+		    {"effect", log_text("no event is sent any more, and the relay stops")});
+		return IBID_GONE;
+	}
+	return IBID_OK;
+}
+
 int cmd_relay(const struct args *args)
 {
 	struct arena arena = {0};
@@ -39,7 +55,6 @@ int cmd_relay(const struct args *args)
 	struct relay_page *page = NULL;
 	char address[300];
 	sigset_t signals;
-	int taken;
 	block(&signals);
 	share_heap();
 	enum ibid_code code = process_settings(&arena, args, &settings, &err);
@@ -55,7 +70,7 @@ int cmd_relay(const struct args *args)
 			say("metrics at %s/metrics", address);
 		say("relays to %zu destination%s; Ctrl-C ends it", fleet_count(fleet),
 		    fleet_count(fleet) == 1 ? "" : "s");
-		sigwait(&signals, &taken);
+		code = await_end(fleet, &options.log, &signals, &err);
 	}
 	relay_page_close(page);
 	fleet_stop(fleet);

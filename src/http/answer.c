@@ -61,6 +61,7 @@ void answer_error(struct answer *answer, struct arena *arena, const struct ibid_
 	case IBID_UNAVAILABLE:
 	case IBID_IO:
 	case IBID_FULL:
+	case IBID_GONE:
 	case IBID_NOMEM: kind = PROBLEM_UNAVAILABLE; break;
 	default: kind = PROBLEM_INTERNAL;
 	}

@@ -226,7 +226,8 @@ static bool may_try_again(enum ibid_code code)
 	       code == IBID_NOMEM;
 }
 
-/* Somebody took it over when the lease had ended: what it came to, or will, is theirs to tell. */
+/* Somebody took it over when the lease had ended, or whoever starts on the ledger that this store
+ * no longer leads to will: what it came to, or will, is theirs to tell. */
 static enum ibid_code tell_taken_over(const struct forward *forward, struct ibid_result **ret,
                                       struct ibid_err *err)
 {
@@ -245,7 +246,7 @@ static void finish(void *user)
 	struct ibid_result *result = NULL;
 	struct ibid_err err = {0}, spare = {0};
 	enum ibid_code code = record(forward, &result, &err);
-	if (code == IBID_FENCED)
+	if (code == IBID_FENCED || code == IBID_GONE)
 		code = tell_taken_over(forward, &result, &err);
 	if (code && may_try_again(code)) {
 		tell_accepted(forward);

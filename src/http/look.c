@@ -249,12 +249,22 @@ void run_health(struct request *request)
 	answer_json(&request->answer, 200, "{\"status\":\"alive\"}");
 }
 
+/* Whoever asks may be anybody: no name of a file. */
+static const char *store_trouble(enum ibid_code code)
+{
+	switch (code) {
+	case IBID_OK: return NULL;
+	case IBID_GONE: return "the store's file was deleted, renamed or replaced";
+	default: return "the store can't be reached";
+	}
+}
+
 void run_ready(struct request *request)
 {
 	struct server *server = request->server;
-	const char *wrong = atomic_load(&server->stopping)     ? "the server is stopping"
-	                    : !atomic_load(&server->reachable) ? "the store can't be reached"
-	                                                       : NULL;
+	const char *wrong = atomic_load(&server->stopping)
+	                        ? "the server is stopping"
+	                        : store_trouble(atomic_load(&server->store_code));
 	if (wrong)
 		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "%s", wrong);
 	else

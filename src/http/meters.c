@@ -104,7 +104,7 @@ void meters_request(const struct request *request, int64_t took_us)
 static struct metrics_now look(struct server *server)
 {
 	struct metrics_now now = {
-	    .store_up = atomic_load(&server->reachable),
+	    .store_up = !atomic_load(&server->store_code),
 	    .queue_limit = (size_t)server->settings->queue,
 	};
 	if (server->upstream) {

@@ -400,8 +400,8 @@ void metrics_write(const struct metrics *metrics, const struct metrics_now *now,
 	prom_number(out, "ibid_queue_limit", "gauge",
 	            "How many may be on their way at once; one tenant has half of that.",
 	            (int64_t)now->queue_limit);
-	prom_number(out, "ibid_store_up", "gauge", "1: the store answered, a moment ago.",
-	            now->store_up);
+	prom_number(out, "ibid_store_up", "gauge",
+	            "1: the store answered and could take commands, a moment ago.", now->store_up);
 	prom_family(out, "ibid_store_seconds", "histogram",
 	            "One look-up in the store, tried every second, failed ones included.");
 	add_histogram(out, "ibid_store_seconds", "", &metrics->store);

@@ -49,7 +49,8 @@ struct server {
 	_Atomic(struct request *) answered; /* by the crew, and not resumed yet; the latest first */
 	atomic_bool stopping, ended;
 	_Atomic int64_t read_by_us; /* while it stops: requests that are not whole then are not heard */
-	atomic_bool reachable;      /* the store was, a moment ago */
+	_Atomic enum ibid_code store_code; /* what the last look at the store came to */
+	struct ibid_err gone;              /* where that is IBID_GONE */
 };
 
 /* Whoever works for a client holds the house, and the server does not end before (server.c). */

@@ -296,18 +296,35 @@ static void *watch(void *user)
 	return NULL;
 }
 
-/* Any look at the ledger will do. */
-static bool store_is_there(struct server *server, struct store *store)
+/* Any look at the ledger shows whether the store is there. */
+static enum ibid_code look_at_store(struct server *server, struct store *store,
+                                    struct ibid_err *err)
 {
 	struct arena arena = {0};
 	struct command_row row;
-	struct ibid_err err = {0};
 	struct uuid none = {0};
 	int64_t began_us = env_steady_us(server->env);
-	enum ibid_code code = store->ops->get_command(store, &arena, "-", &none, NULL, &row, &err);
+	enum ibid_code code = store->ops->get_command(store, &arena, "-", &none, NULL, &row, err);
 	metrics_store_asked(server->metrics, env_steady_us(server->env) - began_us);
 	arena_release(&arena);
-	return code == IBID_OK || code == IBID_NOT_FOUND;
+	if (code == IBID_NOT_FOUND)
+		code = IBID_OK;
+	return !code && store->ops->ready ? store->ops->ready(store, err) : code;
+}
+
+static void note_store(struct server *server, enum ibid_code code, const struct ibid_err *err)
+{
+	if (code == IBID_GONE)
+		server->gone = *err; /* before the code says so */
+	if (code == atomic_exchange(&server->store_code, code))
+		return;
+	if (code == IBID_GONE)
+		LOG(&server->log, IBID_LOG_ERROR, "store.file_gone", {"reason", log_text(err->text)},
+		    {"effect", log_text("no command is taken any more, and the server stops")});
+	else
+		LOG(&server->log, code ? IBID_LOG_ERROR : IBID_LOG_INFO, "serve.store",
+		    {"reachable", log_text(code ? "no" : "yes")},
+		    {"reason", log_text(code ? err->text : NULL)});
 }
 
 /* The numbers stay as they were where the store does not answer. */
@@ -340,13 +357,12 @@ static void ask_store(struct server *server, unsigned due)
 	house->guests++;
 	pthread_mutex_unlock(&server->lock);
 	struct store *store = house->ibid->ledger->store;
-	bool there = store_is_there(server, store), before = atomic_exchange(&server->reachable, there);
-	if (there != before)
-		LOG(&server->log, there ? IBID_LOG_INFO : IBID_LOG_ERROR, "serve.store",
-		    {"reachable", log_text(there ? "yes" : "no")});
-	if (there && due & DUE_LEDGER)
+	struct ibid_err err = {0};
+	enum ibid_code code = look_at_store(server, store, &err);
+	note_store(server, code, &err);
+	if (!code && due & DUE_LEDGER)
 		measure(server, store);
-	if (there && due & DUE_OUTBOX)
+	if (!code && due & DUE_OUTBOX)
 		measure_outbox(server, store);
 	pthread_mutex_lock(&server->lock);
 	house->guests--;
@@ -414,13 +430,18 @@ static bool drain(struct server *server)
 	return left == 0;
 }
 
+static bool store_is_gone(struct server *server)
+{
+	return atomic_load(&server->store_code) == IBID_GONE;
+}
+
 static void live(struct server *server, const sigset_t *signals)
 {
 	struct timespec pause = {.tv_nsec = SIGNAL_PAUSE_MS * 1000000L};
 	for (;;) {
 		int signal = sigtimedwait(signals, NULL, &pause);
 		close_retired(server);
-		if (signal == SIGTERM || signal == SIGINT)
+		if (signal == SIGTERM || signal == SIGINT || store_is_gone(server))
 			return;
 		if (signal == SIGHUP) {
 			notify("RELOADING=1");
@@ -484,7 +505,6 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	pthread_mutex_init(&server->lock, NULL);
-	atomic_store(&server->reachable, true);
 	server->metrics = metrics_new(server->env);
 	server->outbox = outbox_metrics_new();
 	enum ibid_code code = server->metrics && server->outbox
@@ -533,7 +553,11 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 	MHD_stop_daemon(server->daemon);
 	connection_see_off(server, true);
 	close_retired(server);
+	if (store_is_gone(server)) {
+		*err = server->gone;
+		code = IBID_GONE;
+	}
 	server_free(server);
 	arena_release(&arena);
-	return IBID_OK;
+	return code;
 }

@@ -513,6 +513,7 @@ static const struct store_ops fault_ops = {
     .list_tokens = fault_list_tokens,
     .revoke_token = fault_revoke_token,
     .measure = fault_measure,
+    .ready = fault_ready,
     .doctor = fault_doctor,
 };
 
@@ -530,6 +531,8 @@ struct store *store_fault_wrap(struct store *inner, enum fault_kind kind, unsign
 		fault->ops.lock_row = NULL;
 	if (!inner->ops->check_tx)
 		fault->ops.check_tx = NULL;
+	if (!inner->ops->ready)
+		fault->ops.ready = NULL;
 	fault->base.ops = &fault->ops;
 	fault->inner = inner;
 	fault->kind = kind;

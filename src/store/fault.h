@@ -204,6 +204,7 @@ enum ibid_code fault_list_references(struct store *store, struct arena *arena,
                                      struct ibid_err *err);
 enum ibid_code fault_measure(struct store *store, struct arena *arena, struct measurement *ret,
                              struct ibid_err *err);
+enum ibid_code fault_ready(struct store *store, struct ibid_err *err);
 enum ibid_code fault_doctor(struct store *store, finding_fn *fn, void *user, struct ibid_err *err);
 enum ibid_code fault_retain_commands(struct store *store, struct arena *arena,
                                      const struct retention *retention,

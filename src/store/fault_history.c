@@ -165,6 +165,14 @@ enum ibid_code fault_measure(struct store *store, struct arena *arena, struct me
 	return code;
 }
 
+enum ibid_code fault_ready(struct store *store, struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	enum ibid_code code;
+	FAULTY(fault, code, err, fault->inner->ops->ready(fault->inner, err));
+	return code;
+}
+
 enum ibid_code fault_doctor(struct store *store, finding_fn *fn, void *user, struct ibid_err *err)
 {
 	struct fault *fault = fault_of(store);

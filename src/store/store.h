@@ -842,6 +842,10 @@ struct store_ops {
 	enum ibid_code (*measure)(struct store *, struct arena *, struct measurement *ret,
 	                          struct ibid_err *);
 
+	/* Could a command commit now, as far as that shows without one? It is asked every second.
+	 * IBID_GONE: not until the store is opened anew. NULL: any look at the store says as much. */
+	enum ibid_code (*ready)(struct store *, struct ibid_err *);
+
 	/* Tell what is unsafe about this database and how it is set up. */
 	enum ibid_code (*doctor)(struct store *, finding_fn *, void *user, struct ibid_err *);
 };

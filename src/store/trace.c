@@ -704,6 +704,12 @@ static enum ibid_code trace_measure(struct store *store, struct arena *arena,
 	return TRACED(trace, measure, trace->inner, arena, ret, err);
 }
 
+static enum ibid_code trace_ready(struct store *store, struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, ready, trace->inner, err);
+}
+
 static enum ibid_code trace_doctor(struct store *store, finding_fn *fn, void *user,
                                    struct ibid_err *err)
 {
@@ -853,6 +859,7 @@ static const struct store_ops trace_ops = {
     .list_tokens = trace_list_tokens,
     .revoke_token = trace_revoke_token,
     .measure = trace_measure,
+    .ready = trace_ready,
     .doctor = trace_doctor,
 };
 
@@ -870,6 +877,8 @@ struct store *store_trace_wrap(struct store *inner, store_trace_fn *fn, void *us
 		trace->ops.lock_row = NULL;
 	if (!inner->ops->check_tx)
 		trace->ops.check_tx = NULL;
+	if (!inner->ops->ready)
+		trace->ops.ready = NULL;
 	trace->base.ops = &trace->ops;
 	trace->inner = inner;
 	trace->fn = fn;

@@ -43,12 +43,22 @@ static enum ibid_code check_foreign_keys(sqlite3 *db, struct ibid_err *err)
 }
 
 /* By device and inode: a file has many names. */
-static enum ibid_code check_file(const struct lite_store *store, sqlite3 *db, struct ibid_err *err)
+static enum ibid_code check_file(struct lite_store *store, sqlite3 *db, struct ibid_err *err)
 {
 	const char *name = sqlite3_db_filename(db, "main");
 	struct stat theirs, ours;
+	int moved = 0;
+	enum ibid_code code = lite_file_check(store, err);
+	if (code)
+		return code;
 	if (stat(store->path, &ours) != 0)
 		return err_set(err, IBID_IO, "%s: %s", store->path, strerror(errno));
+	sqlite3_file_control(db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+	if (moved)
+		return err_set(err, IBID_MISUSE,
+		               "%s was deleted, renamed or replaced since the connection was opened: open "
+		               "another one",
+		               name ? name : store->path);
 	if (name && *name && stat(name, &theirs) == 0 && theirs.st_dev == ours.st_dev &&
 	    theirs.st_ino == ours.st_ino)
 		return IBID_OK;
@@ -309,6 +319,8 @@ enum ibid_code lite_finish_adopted(struct tx *base, const struct finishing *endi
 	const struct lite_adopted *adopted = (struct lite_adopted *)base;
 	struct visit visit;
 	enum ibid_code code = check_transaction(adopted->db, err);
+	if (!code)
+		code = lite_file_check(adopted->store, err);
 	if (code)
 		return code;
 	visit_init(&visit, adopted);

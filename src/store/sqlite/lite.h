@@ -16,6 +16,8 @@
 #include "store/sqlite/run.h"
 #include "store/store.h"
 
+#include <sys/types.h>
+
 enum { LITE_READERS_DEFAULT = 4, LITE_BUSY_MS_DEFAULT = 5000 };
 
 /* ---- The pool of readers: pool.c ------------------------------------------------------------ */
@@ -25,6 +27,19 @@ struct lite_pool {
 	pthread_cond_t freed;
 	struct lite_conn **idle;
 	size_t idle_count, open_count, cap;
+};
+
+/* ---- The file itself: file_gone.c ------------------------------------------------------------ */
+
+enum { LITE_FILES = 3 }; /* the database, its WAL, the memory that processes share */
+
+struct lite_files {
+	struct lite_file {
+		char *name; /* NULL: it is not watched */
+		dev_t device;
+		ino_t inode;
+	} opened[LITE_FILES];
+	_Atomic(const char *) gone; /* what happened; NULL: nothing that was noticed */
 };
 
 /* ---- The store ------------------------------------------------------------------------------ */
@@ -40,6 +55,7 @@ struct lite_mover {
 struct lite_store {
 	struct store base;
 	char *path;
+	struct lite_files files;
 	unsigned busy_ms;
 	struct env *env;
 	struct log log;
@@ -86,6 +102,23 @@ static inline struct lite_tx *lite_tx_of(struct tx *tx)
 {
 	return (struct lite_tx *)tx;
 }
+
+/* Once, when the checkpointer is open. `wal`: it has read in WAL mode, so the other files are there
+ * and stay while it is open. */
+IBID_CHECK enum ibid_code lite_file_remember(struct lite_store *store, bool wal,
+                                             struct ibid_err *err);
+void lite_file_release(struct lite_store *store);
+
+/* IBID_GONE, for good, when the path leads to another file or none. One system call. */
+IBID_CHECK enum ibid_code lite_file_check(struct lite_store *store, struct ibid_err *err);
+/* The same for the WAL and the shared memory, too. */
+IBID_CHECK enum ibid_code lite_file_look(struct lite_store *store, struct ibid_err *err);
+/* What one of these has told before; none. */
+IBID_CHECK enum ibid_code lite_file_told(struct lite_store *store, struct ibid_err *err);
+/* A connection to this file, and to no other that is at the path by now. */
+IBID_CHECK enum ibid_code lite_file_connect(struct lite_store *store,
+                                            const struct lite_conn_options *options,
+                                            struct lite_conn **ret, struct ibid_err *err);
 
 enum ibid_code lite_pool_init(struct lite_pool *pool, size_t cap, struct ibid_err *err);
 void lite_pool_release(struct lite_pool *pool); /* takes a half-built one */
@@ -394,6 +427,9 @@ enum ibid_code lite_list_references(struct store *, struct arena *, const struct
 /* measure.c */
 enum ibid_code lite_measure(struct store *, struct arena *, struct measurement *ret,
                             struct ibid_err *);
+
+/* ready.c */
+enum ibid_code lite_ready(struct store *, struct ibid_err *);
 
 /* doctor.c */
 /* The network file system that statfs calls `magic`; NULL: none that is known. */

@@ -57,6 +57,9 @@ enum ibid_code lite_reader_take(struct lite_store *store, struct lite_conn **ret
                                 struct ibid_err *err)
 {
 	struct lite_conn *conn;
+	enum ibid_code code = lite_file_told(store, err);
+	if (code)
+		return code;
 	if (!take_place(&store->pool, lite_wait_us(store), &conn))
 		return err_set(err, IBID_BUSY, "all %zu reading connections are in use", store->pool.cap);
 	if (!conn) {
@@ -65,7 +68,7 @@ enum ibid_code lite_reader_take(struct lite_store *store, struct lite_conn **ret
 		    .role = LITE_READER,
 		    .busy_ms = store->busy_ms,
 		};
-		enum ibid_code code = lite_conn_open(&options, &conn, err);
+		code = lite_file_connect(store, &options, &conn, err);
 		if (code) {
 			give_place(&store->pool, NULL);
 			return code;

@@ -15,6 +15,7 @@ static void lite_close(struct store *base)
 	gate_release(&store->gate);
 	pthread_mutex_destroy(&store->running_lock);
 	pthread_mutex_destroy(&store->checkpoint_lock);
+	lite_file_release(store);
 	free(store->path);
 	free(store);
 }
@@ -104,6 +105,7 @@ static const struct store_ops ops = {
     .list_tokens = lite_list_tokens,
     .revoke_token = lite_revoke_token,
     .measure = lite_measure,
+    .ready = lite_ready,
     .doctor = lite_doctor,
 };
 
@@ -145,6 +147,8 @@ static enum ibid_code open_file(struct lite_store *store, bool create, struct ib
 		code = lite_schema_version(store->checkpointer, &version, err);
 	if (!code && version > 0)
 		code = lite_use_wal(store, err);
+	if (!code)
+		code = lite_file_remember(store, version > 0, err);
 	if (!code)
 		lite_checkpointer_look(store);
 	return code;

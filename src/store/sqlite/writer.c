@@ -23,8 +23,8 @@ static enum ibid_code open_writer(struct lite_store *store, struct ibid_err *err
 	    .wal_pages = &store->wal_pages,
 	};
 	if (store->writer)
-		return IBID_OK;
-	return lite_conn_open(&options, &store->writer, err);
+		return lite_file_told(store, err);
+	return lite_file_connect(store, &options, &store->writer, err);
 }
 
 static enum ibid_code begin(struct lite_store *store, int64_t wait_us, struct ibid_err *err)
@@ -57,7 +57,7 @@ struct lite_conn *lite_writer_borrow(struct lite_store *store)
 {
 	if (!gate_enter(&store->gate, 0))
 		return NULL;
-	if (store->writer && !store->stale)
+	if (store->writer && !store->stale && !atomic_load(&store->files.gone))
 		return store->writer;
 	gate_leave(&store->gate);
 	return NULL;
@@ -106,7 +106,11 @@ static enum ibid_code commit(struct lite_store *store, struct ibid_err *err)
 
 enum ibid_code lite_write_commit(struct lite_store *store, struct ibid_err *err)
 {
-	enum ibid_code code = commit(store, err);
+	enum ibid_code code = lite_file_check(store, err);
+	if (!code)
+		code = commit(store, err);
+	if (!code)
+		code = lite_file_check(store, err); /* F1 */
 	if (code)
 		undo(store);
 	if (code == IBID_UNKNOWN) {

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server, a proxy or a relay whose SQLite file is taken away, or whose disk is full."""
+import http.client
+import json
+import os
+import shutil
+import subprocess
+import threading
+import time
+import unittest
+
+from serve_bed import BIN, LIMIT_S, Server, Sqlite
+
+HELLO = {"topic": "greetings", "text": "hello"}
+
+
+class Gone(Sqlite, unittest.TestCase):
+    def answer(self, server, key):
+        """The status, 0: it does not answer any more."""
+        try:
+            return server.send(key, HELLO).status
+        except (OSError, http.client.HTTPException):
+            return 0
+
+    def assert_ended(self, server, name):
+        self.assertEqual(server.process.wait(LIMIT_S), 1, server.log())
+        lines = server.log().splitlines()
+        told = [json.loads(line) for line in lines if "store.file_gone" in line]
+        self.assertEqual(len(told), 1, server.log())
+        self.assertIn(name + " was ", told[0]["reason"])
+        self.assertTrue(any(line.startswith("ibid: " + name + " was ") for line in lines), server.log())
+
+    def take_away(self, how):
+        """Clients write all the while: none that asks after it is told that its command was executed."""
+        server = Server(self, "http.threads=4")
+        stop, after, bad, early = threading.Event(), threading.Event(), [], []
+
+        def client(number):
+            for n in range(1000000):
+                late = after.is_set()
+                status = self.answer(server, "k-%d-%d" % (number, n))
+                if status in (0, 503) and late or stop.is_set():
+                    return
+                if late:
+                    bad.append(status)
+                elif status == 201:
+                    early.append(status)
+
+        threads = [threading.Thread(target=client, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        end = time.monotonic() + LIMIT_S
+        while len(early) < 20:
+            self.assertLess(time.monotonic(), end, server.log())
+            time.sleep(0.001)
+        how()
+        after.set()
+        for thread in threads:
+            thread.join(LIMIT_S)
+        stop.set()
+        self.assertEqual(bad, [])
+        self.assert_ended(server, self.path)
+
+    def test_nothing_is_executed_in_a_file_that_was_deleted(self):
+        self.take_away(lambda: os.unlink(self.path))
+
+    def test_nothing_is_executed_in_a_file_that_was_replaced(self):
+        copy = self.path + ".copy"
+        shutil.copy(self.path, copy)
+        self.take_away(lambda: os.rename(copy, self.path))
+
+    def test_nothing_is_executed_in_a_file_that_was_renamed(self):
+        self.take_away(lambda: os.rename(self.path, self.path + ".old"))
+
+    def test_an_idle_server_finds_out_and_says_so(self):
+        for name in ("", "-wal"):
+            server = Server(self)
+            self.assertEqual(server.send("k" + name, HELLO).status, 201)
+            self.assertEqual(server.get("/readyz").status, 200)
+            os.unlink(self.path + name)
+            if not name:
+                self.assertIn(self.answer(server, "k-late"), (0, 503))
+            self.assert_ended(server, self.path + name)
+            for rest in ("", "-wal", "-shm"):
+                if os.path.exists(self.path + rest):
+                    os.unlink(self.path + rest)
+            made = subprocess.run([BIN, "init", "--store", self.url, "--contracts", self.contracts], timeout=LIMIT_S,
+                                  capture_output=True, text=True)
+            self.assertEqual(made.returncode, 0, made.stderr)
+
+    def test_the_refusal_says_that_the_same_key_may_be_sent_again(self):
+        server = Server(self)
+        os.unlink(self.path)
+        try:
+            answer = server.send("k", HELLO)
+        except (OSError, http.client.HTTPException):
+            return  # it has ended already
+        self.assertEqual((answer.status, answer.json["type"]), (503, "/problems/unavailable"), answer)
+        self.assertTrue(int(answer.headers["Retry-After"]) >= 1)
+
+    def test_a_relay_ends(self):
+        log = os.path.join(self.dir, "relay.log")
+
+        def logged():
+            with open(log, encoding="utf-8") as handle:
+                return handle.read()
+
+        with open(log, "wb") as handle:
+            relay = subprocess.Popen([BIN, "relay", "--store", self.url, "--contracts", self.contracts,
+                                      "relay.destinations.out.file.path=" + os.path.join(self.dir, "out.ndjson")],
+                                     stdout=subprocess.DEVNULL, stderr=handle)
+        try:
+            end = time.monotonic() + LIMIT_S
+            while "relay.leased" not in logged():
+                self.assertLess(time.monotonic(), end, logged())
+                time.sleep(0.01)
+            os.unlink(self.path)
+            self.assertEqual(relay.wait(LIMIT_S), 1)
+            self.assertEqual(logged().count("store.file_gone"), 1)
+        finally:
+            if relay.poll() is None:
+                relay.kill()
+                relay.wait(LIMIT_S)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_sqlite_file.c -- the file under a store: deleted, renamed, replaced. */
+#include "store/sqlite/lite.h"
+#include "support/scratch.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char directory[64], path[128], elsewhere[160];
+static unsigned files;
+
+static struct store *open_path(void)
+{
+	char url[160];
+	struct store *store = NULL;
+	struct ibid_err err;
+	struct store_options options = {.url = url, .create = true, .env = env_system()};
+	snprintf(url, sizeof url, "sqlite:%s", path);
+	if (store_open(&options, &store, &err))
+		fail_msg("%s", err.text);
+	return store;
+}
+
+/* On a file of its own, with a first commit. Opened anew once it has a schema, as servers do. */
+static enum ibid_code commit(struct store *store, const char *name, struct ibid_err *err);
+
+static struct store *ready(void)
+{
+	struct ibid_err err;
+	int from, to;
+	snprintf(path, sizeof path, "%s/%u.db", directory, ++files);
+	snprintf(elsewhere, sizeof elsewhere, "%s.elsewhere", path);
+	struct store *store = open_path();
+	assert_int_equal(store->ops->migrate(store, &from, &to, &err), IBID_OK);
+	store_close(store);
+	store = open_path();
+	assert_int_equal(commit(store, "first", &err), IBID_OK);
+	assert_int_equal(store->ops->ready(store, &err), IBID_OK);
+	return store;
+}
+
+/* ---- What a store does ---------------------------------------------------------------------- */
+
+static enum ibid_code commit(struct store *store, const char *name, struct ibid_err *err)
+{
+	const struct contract_row row = {
+	    .kind = "command", .name = name, .version = 1, .text = "x", .at_us = 1};
+	return store->ops->put_contract(store, &row, err);
+}
+
+static enum ibid_code look(struct store *store, const char *name, struct ibid_err *err)
+{
+	struct arena arena = {0};
+	struct contract_row row;
+	enum ibid_code code = store->ops->get_contract(store, &arena, "command", name, 1, &row, err);
+	arena_release(&arena);
+	return code;
+}
+
+/* Nothing is taken any more, whatever is at the path now. */
+static void assert_gone(struct store *store, const char *name)
+{
+	struct ibid_err err = {.code = IBID_OK};
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(commit(store, "late", &err), IBID_GONE);
+		assert_int_equal(err.next, IBID_NEXT_SAME_KEY);
+		assert_non_null(strstr(err.text, name));
+		assert_int_equal(look(store, "first", &err), IBID_GONE);
+		assert_int_equal(store->ops->ready(store, &err), IBID_GONE);
+	}
+}
+
+static void copy(const char *from, const char *to)
+{
+	char command[400];
+	snprintf(command, sizeof command, "cp '%s' '%s'", from, to);
+	assert_int_equal(system(command), 0);
+}
+
+/* ---- What may happen to it ------------------------------------------------------------------ */
+
+static void commit_into_a_deleted_file_is_an_error(void **state)
+{
+	(void)state;
+	struct store *store = ready();
+	assert_int_equal(unlink(path), 0);
+	assert_gone(store, path);
+	store_close(store);
+}
+
+static void commit_into_a_renamed_file_is_an_error_also_when_it_is_back(void **state)
+{
+	(void)state;
+	struct ibid_err err;
+	struct store *store = ready();
+	assert_int_equal(rename(path, elsewhere), 0);
+	assert_int_equal(commit(store, "late", &err), IBID_GONE);
+	assert_int_equal(rename(elsewhere, path), 0);
+	assert_gone(store, path);
+	store_close(store);
+	store = open_path();
+	assert_int_equal(look(store, "first", &err), IBID_OK);
+	assert_int_equal(look(store, "late", &err), IBID_NOT_FOUND);
+	store_close(store);
+}
+
+static void renaming_that_is_over_before_anybody_looks_or_writes_is_nothing(void **state)
+{
+	(void)state;
+	struct ibid_err err;
+	struct store *store = ready();
+	assert_int_equal(rename(path, elsewhere), 0);
+	assert_int_equal(rename(elsewhere, path), 0);
+	assert_int_equal(commit(store, "late", &err), IBID_OK);
+	assert_int_equal(store->ops->ready(store, &err), IBID_OK);
+	store_close(store);
+}
+
+static void commit_into_a_replaced_file_is_an_error(void **state)
+{
+	(void)state;
+	struct ibid_err err;
+	struct store *store = ready();
+	assert_int_equal(lite_checkpoint((struct lite_store *)store, &err), IBID_OK);
+	copy(path, elsewhere);
+	assert_int_equal(rename(elsewhere, path), 0);
+	assert_gone(store, path);
+	store_close(store);
+	store = open_path(); /* what is there now is whole */
+	assert_int_equal(look(store, "first", &err), IBID_OK);
+	assert_int_equal(look(store, "late", &err), IBID_NOT_FOUND);
+	assert_int_equal(commit(store, "late", &err), IBID_OK);
+	store_close(store);
+}
+
+static void directory_that_was_renamed_takes_the_file_along(void **state)
+{
+	(void)state;
+	char kept[sizeof directory], moved[sizeof directory + 16];
+	memcpy(kept, directory, sizeof kept);
+	snprintf(moved, sizeof moved, "%s.moved", directory);
+	struct store *store = ready();
+	assert_int_equal(rename(directory, moved), 0);
+	assert_gone(store, path);
+	assert_int_equal(rename(moved, kept), 0);
+	store_close(store);
+}
+
+static void file_that_is_gone_before_a_connection_is_opened_is_told_then(void **state)
+{
+	(void)state;
+	struct ibid_err err = {.code = IBID_OK};
+	store_close(ready());
+	struct store *store = open_path();
+	copy(path, elsewhere);
+	assert_int_equal(rename(elsewhere, path), 0);
+	assert_int_equal(look(store, "first", &err), IBID_GONE); /* by the first reader */
+	store_close(store);
+	store = open_path();
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(commit(store, "late", &err), IBID_GONE);
+	store_close(store);
+}
+
+static void wal_or_shared_memory_that_is_gone_is_told_by_the_regular_look(void **state)
+{
+	(void)state;
+	static const char *const endings[] = {"-wal", "-shm"};
+	for (size_t i = 0; i < 2; i++) {
+		char name[sizeof path + 8];
+		struct store *store = ready();
+		struct ibid_err err;
+		snprintf(name, sizeof name, "%s%s", path, endings[i]);
+		assert_int_equal(unlink(name), 0);
+		assert_int_equal(store->ops->ready(store, &err), IBID_GONE);
+		assert_gone(store, name);
+		store_close(store);
+	}
+}
+
+static void store_that_another_closes_beside_it_is_there(void **state)
+{
+	(void)state;
+	struct ibid_err err;
+	struct store *store = ready(), *other = open_path();
+	assert_int_equal(commit(other, "other", &err), IBID_OK);
+	store_close(other);
+	assert_int_equal(store->ops->ready(store, &err), IBID_OK);
+	assert_int_equal(commit(store, "own", &err), IBID_OK);
+	assert_int_equal(look(store, "other", &err), IBID_OK);
+	store_close(store);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(commit_into_a_deleted_file_is_an_error),
+	    cmocka_unit_test(commit_into_a_renamed_file_is_an_error_also_when_it_is_back),
+	    cmocka_unit_test(renaming_that_is_over_before_anybody_looks_or_writes_is_nothing),
+	    cmocka_unit_test(commit_into_a_replaced_file_is_an_error),
+	    cmocka_unit_test(directory_that_was_renamed_takes_the_file_along),
+	    cmocka_unit_test(file_that_is_gone_before_a_connection_is_opened_is_told_then),
+	    cmocka_unit_test(wal_or_shared_memory_that_is_gone_is_told_by_the_regular_look),
+	    cmocka_unit_test(store_that_another_closes_beside_it_is_there),
+	};
+	char command[128];
+	scratch_dir("ibid-file", directory, sizeof directory);
+	int failed = cmocka_run_group_tests_name("sqlite-file", tests, NULL, NULL);
+	snprintf(command, sizeof command, "rm -rf %s", directory);
+	return system(command) != 0 || failed;
+}
