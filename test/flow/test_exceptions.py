@@ -466,7 +466,7 @@ class Exceptions(Proxied):
 
         def looks():
             text = self.run_ibid("exception", "show", "--tenant", "t", item).stdout
-            self.assertIn("external key %s\n" % given, text)
+            self.assertRegex(text, r"\nexternal key +%s\n" % given)
             self.assertEqual(self.shown(item)["external_key"], given)
             self.assertEqual(self.look("olga", "/v1/exceptions/" + item).json["externalKey"], given)
             self.assertIn("external key %s\n" % given, self.run_ibid("command", "show", "--tenant", "t", command).stdout)
