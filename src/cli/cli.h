@@ -148,6 +148,15 @@ const char *store_shown(struct arena *arena, const struct args *args);
 IBID_CHECK enum ibid_code load_contracts(const char *dir, struct contracts **ret,
                                          struct ibid_err *err);
 
+/* A scope as --scope takes it: "client=web,actor=u7". */
+const char *scope_text(struct arena *arena, const char *scope);
+
+/* The identity of the one command that --tenant, --operation, --key and --scope name, of which the
+ * last may be left out, or name some parts, where that is enough. IBID_INVALID: it is not. */
+IBID_CHECK enum ibid_code command_by_key(struct store *store, struct arena *arena,
+                                         const struct args *args, struct identity *ret,
+                                         struct ibid_err *err);
+
 /* The whole of an event, as `command show` has it (cmd_command.c). */
 struct str;
 void event_json(struct str *out, struct arena *arena, const char *name,

@@ -248,7 +248,7 @@ static void print_row(struct arena *arena, const struct command_row *row)
 	field_print("command", id_text(arena, row->id));
 	field_print("tenant", row->identity.tenant);
 	field_print("operation", row->identity.operation);
-	field_print("scope", *scope ? scope : NULL);
+	field_print("scope", *scope ? scope_text(arena, scope) : NULL);
 	field_print("key", row->identity.key);
 	field_print("external key", external_key_of_row(arena, row));
 	field_begin("state");
@@ -365,45 +365,20 @@ static bool print_dossier(struct arena *arena, const struct dossier *dossier)
 
 /* ---- show ----------------------------------------------------------------------------------- */
 
-/* The one command with this key, whatever its scope: few people can type a scope. */
-static enum ibid_code find_by_key(struct store *store, struct arena *arena, const struct args *args,
-                                  struct command_row *ret, struct ibid_err *err)
-{
-	const char *tenant = args->values[OPT_TENANT];
-	struct command_filter filter = {
-	    .tenant = tenant,
-	    .operation = args->values[OPT_OPERATION],
-	    .key = args->values[OPT_KEY],
-	    .state = -1,
-	    .limit = 2,
-	};
-	struct command_row *rows = NULL;
-	size_t count = 0;
-	enum ibid_code code = store->ops->list_commands(store, arena, &filter, &rows, &count, err);
-	if (code)
-		return code;
-	if (count == 0)
-		return err_set(err, IBID_NOT_FOUND, "tenant %s has no command %s with key %s", tenant,
-		               filter.operation, filter.key);
-	if (count > 1)
-		return err_set(err, IBID_INVALID,
-		               "several senders used key %s: give the ID, or --scope '%s' or '%s'",
-		               filter.key, rows[0].identity.scope, rows[1].identity.scope);
-	return store->ops->get_command(store, arena, tenant, &rows[0].id, NULL, ret, err);
-}
-
 static enum ibid_code find_row(struct store *store, struct arena *arena, const struct args *args,
                                const struct uuid *id, struct command_row *ret, struct ibid_err *err)
 {
-	const char *const *values = args->values;
-	if (!id && !values[OPT_SCOPE])
-		return find_by_key(store, arena, args, ret, err);
-	struct identity identity = {values[OPT_TENANT], values[OPT_OPERATION], values[OPT_SCOPE],
-	                            values[OPT_KEY]};
-	enum ibid_code code = store->ops->get_command(store, arena, values[OPT_TENANT], id,
-	                                              id ? NULL : &identity, ret, err);
+	const char *tenant = args->values[OPT_TENANT];
+	struct identity identity;
+	enum ibid_code code = id ? IBID_OK : command_by_key(store, arena, args, &identity, err);
+	if (code)
+		return code;
+	code = store->ops->get_command(store, arena, tenant, id, id ? NULL : &identity, ret, err);
 	if (code == IBID_NOT_FOUND)
-		return err_set(err, code, "tenant %s has no such command", values[OPT_TENANT]);
+		return err_set(err, code,
+		               "tenant %s has no such command; `ibid command list --tenant %s` shows those "
+		               "that there are",
+		               tenant, tenant);
 	return code;
 }
 

@@ -130,6 +130,20 @@ static int list(struct store *store, const struct args *args, size_t limit)
 
 /* ---- Both ----------------------------------------------------------------------------------- */
 
+/* The scope of the command that is named by its key, as the store has it. */
+static enum ibid_code resolve_scope(struct store *store, struct arena *arena,
+                                    const struct args *args, const char **ret, struct ibid_err *err)
+{
+	struct identity identity;
+	*ret = args->values[OPT_SCOPE];
+	if (!*ret || !args_has(args, OPT_OPERATION) || !args_has(args, OPT_KEY))
+		return IBID_OK;
+	enum ibid_code code = command_by_key(store, arena, args, &identity, err);
+	if (!code)
+		*ret = identity.scope;
+	return code;
+}
+
 int cmd_erase(const struct args *args)
 {
 	const char *const *values = args->values;
@@ -139,27 +153,29 @@ int cmd_erase(const struct args *args)
 	size_t batch = 0, limit;
 	bool lists = args_has(args, OPT_LIST);
 	if (!lists && !values[OPT_TENANT])
-		return usage_error(args->command, "--tenant is missing");
+		return usage_missing(args, OPT_TENANT);
 	if (!lists && !values[OPT_REASON])
-		return usage_error(args->command, "--reason is missing: the record says why");
+		return usage_missing(args, OPT_REASON);
 	if (!read_batch(values[OPT_BATCH], &batch))
 		return usage_error(args->command, "--batch is a number from 1 to %d", BATCH_MAX);
 	int exit = read_limit(args, &limit);
 	if (exit)
 		return exit;
-	if (open_store(args, false, true, &store, &err))
-		return say_err(&err);
-	exit = lists ? list(store, args, limit)
-	             : erase(store, args,
-	                     IBID_ERASURE(.tenant = values[OPT_TENANT], .command_id = values[OPT_ID],
-	                                  .operation = values[OPT_OPERATION], .key = values[OPT_KEY],
-	                                  .scope = values[OPT_SCOPE],
-	                                  .resource_type = values[OPT_RESOURCE_TYPE],
-	                                  .resource_id = values[OPT_RESOURCE_ID],
-	                                  .actor = values[OPT_ACTOR],
-	                                  .by = values[OPT_BY] ? values[OPT_BY] : user_name(&arena),
-	                                  .reason = values[OPT_REASON], .batch = batch,
-	                                  .dry_run = args_has(args, OPT_DRY_RUN)));
+	const char *scope = NULL;
+	enum ibid_code code = open_store(args, false, true, &store, &err);
+	if (!code)
+		code = resolve_scope(store, &arena, args, &scope, &err);
+	exit = code    ? say_err(&err)
+	       : lists ? list(store, args, limit)
+	               : erase(store, args,
+	                       IBID_ERASURE(.tenant = values[OPT_TENANT], .command_id = values[OPT_ID],
+	                                    .operation = values[OPT_OPERATION], .key = values[OPT_KEY],
+	                                    .scope = scope, .resource_type = values[OPT_RESOURCE_TYPE],
+	                                    .resource_id = values[OPT_RESOURCE_ID],
+	                                    .actor = values[OPT_ACTOR],
+	                                    .by = values[OPT_BY] ? values[OPT_BY] : user_name(&arena),
+	                                    .reason = values[OPT_REASON], .batch = batch,
+	                                    .dry_run = args_has(args, OPT_DRY_RUN)));
 	store_close(store);
 	arena_release(&arena);
 	return exit;

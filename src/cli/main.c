@@ -340,12 +340,15 @@ const struct cli_command cli_commands[] = {
         .operand_max = 1,
         .summary = "show one command, its events, audit entry, conflicts and duplicates",
         .details =
-            "The command is named by its id, or by --operation and --key; --scope is needed\n"
-            "only where several senders used the same key. Duplicates are counted within a\n"
-            "second or so, and listed with --duplicates where the contract keeps each. What is\n"
-            "kept of the payload is shown with --payload, decrypted with --key-file.",
+            "The command is named by its id, or by --operation and --key. Where several senders\n"
+            "used the same key, --scope says which one is meant, by the parts that tell them\n"
+            "apart: client=web. Duplicates are counted within a second or so, and listed with\n"
+            "--duplicates where the contract keeps each. What is kept of the payload is shown\n"
+            "with --payload, decrypted with --key-file.",
         .examples = "  $ ibid command show --store sqlite:pay.db --tenant acme \\\n"
-                    "      --operation create-payment --key k-1\n",
+                    "      --operation create-payment --key k-1\n"
+                    "  $ ibid command show --store sqlite:pay.db --tenant acme \\\n"
+                    "      --operation create-payment --key k-1 --scope client=web\n",
     },
     {
         .name = "command list",
@@ -643,7 +646,8 @@ const struct cli_command cli_commands[] = {
         .examples = "  $ ibid erase --store sqlite:pay.db --tenant acme --actor u7 \\\n"
                     "      --reason 'request 2026-118' --dry-run\n"
                     "  $ ibid erase --store sqlite:pay.db --list\n",
-        .meanings = {[OPT_ID] = "id of the command",
+        .meanings = {[OPT_TENANT] = "the tenant whose it is; with --list: only its erasures (all)",
+                     [OPT_ID] = "id of the command",
                      [OPT_ACTOR] = "all commands of this actor",
                      [OPT_BATCH] = "commands in one transaction, 1 to 100000 (1000)"},
     },

@@ -39,6 +39,8 @@ bool takes_option(const struct cli_command *command, enum option option)
 const char *option_meaning(const struct cli_command *command, enum option option)
 {
 	const char *here = command->meanings[option];
+	if (!here && option == OPT_TENANT && !(command->needs & BIT(OPT_TENANT)))
+		here = "only what is this tenant's (of all tenants)";
 	return here ? here : option_specs[option].meaning;
 }
 
@@ -192,25 +194,25 @@ static bool fill_from_file(struct args *args)
 	return true;
 }
 
+int usage_missing(const struct args *args, enum option option)
+{
+	const struct option_spec *spec = &option_specs[option];
+	const char *meaning = option_meaning(args->command, option);
+	if (!spec->environment)
+		return usage_error(args->command, "--%s is missing: give --%s %s (%s)", spec->name,
+		                   spec->name, spec->value, meaning);
+	return usage_error(args->command,
+	                   "no %s: give --%s %s, set %s, or name a settings file that has `%s` by "
+	                   "--config FILE (%s)",
+	                   spec->name, spec->name, spec->value, spec->environment, spec->name, meaning);
+}
+
 /* The first that is missing: it is enough to say one thing at a time. */
 static bool check_needs(const struct args *args)
 {
-	for (int i = 0; i < OPT_COUNT; i++) {
-		const struct option_spec *spec = &option_specs[i];
-		if (!(args->command->needs & BIT(i)) || args->values[i])
-			continue;
-		const char *meaning = option_meaning(args->command, (enum option)i);
-		if (spec->environment)
-			usage_error(args->command,
-			            "no %s: give --%s %s, set %s, or name a settings file that has `%s` by "
-			            "--config FILE (%s)",
-			            spec->name, spec->name, spec->value, spec->environment, spec->name,
-			            meaning);
-		else
-			usage_error(args->command, "--%s is missing: give --%s %s (%s)", spec->name, spec->name,
-			            spec->value, meaning);
-		return false;
-	}
+	for (int i = 0; i < OPT_COUNT; i++)
+		if ((args->command->needs & BIT(i)) && !args->values[i])
+			return usage_missing(args, (enum option)i) == CLI_OK;
 	return true;
 }
 

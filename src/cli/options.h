@@ -21,11 +21,11 @@
 	X(UPSTREAM, "upstream", "URL", NULL, "the service behind the server")                          \
 	X(METRICS_LISTEN, "metrics-listen", "ADDR", NULL, "answer /metrics and /healthz there")        \
 	X(DESTINATION, "destination", "NAME", NULL, "one destination (all of the settings)")           \
-	X(TENANT, "tenant", "TENANT", NULL, "whose it is")                                             \
+	X(TENANT, "tenant", "TENANT", NULL, "the tenant whose it is")                                  \
 	X(OPERATION, "operation", "NAME", NULL, "the contract's name")                                 \
 	X(KEY, "key", "KEY", NULL, "idempotency key, the same for every retry")                        \
-	X(SCOPE, "scope", "SCOPE", NULL,                                                               \
-	  "scope part of the identity, as `command list --json` shows it")                             \
+	X(SCOPE, "scope", "PARTS", NULL,                                                               \
+	  "whose key it is, where several used it: client=web,actor=u7")                               \
 	X(STATE, "state", "STATE", NULL,                                                               \
 	  "completed, rejected, failed, in_progress, unknown or accepted")                             \
 	X(QUEUE, "queue", "QUEUE", NULL,                                                               \
@@ -102,6 +102,9 @@ struct args {
 	size_t operand_count;
 	struct arena arena; /* of what the file of --config says */
 };
+
+/* Say that an option is needed, and how to give it; returns CLI_USAGE. */
+int usage_missing(const struct args *args, enum option option);
 
 void args_release(struct args *args);
 

@@ -1241,9 +1241,44 @@ class StoreCases:
         self.refused(*show, "acme", "--operation", "create-payment", "--key", "k-2", says="k-2")
         self.submit(PAYMENT, "--client", "web")
         answer = self.refused(*show, "acme", "--operation", "create-payment", "--key", "k-1", says="--scope")
-        for scope in ('{"client":"cli"}', '{"client":"web"}'):
-            self.assertIn(scope, answer.err)
-            self.show("--operation", "create-payment", "--key", "k-1", "--scope", scope)
+        for scope in ("client=cli", "client=web"):
+            self.assertIn("'%s'" % scope, answer.err)
+            shown = self.show("--operation", "create-payment", "--key", "k-1", "--scope", scope).out
+            self.assertRegex(shown, r"(?m)^scope +%s$" % scope)
+
+    def test_a_scope_is_said_by_the_names_of_its_parts(self):
+        path = self.path("contracts", "create-payment.yaml")
+        write(path, re.sub(r"scope: \[.*?\]", "scope: [client, actor]", read(path)))
+        self.init()
+        made = {}
+        for client in ("cli", "web,shop"):
+            for actor in ("ann", "bob"):
+                made[client, actor] = self.submit(PAYMENT, "--client", client, "--actor", actor, "--json").json["command_id"]
+        by_key = ["--operation", "create-payment", "--key", "k-1", "--scope"]
+        for scope, which in (("client=cli,actor=ann", ("cli", "ann")), ("actor=bob,client=cli", ("cli", "bob")),
+                             ('{"actor":"bob","client":"web,shop"}', ("web,shop", "bob"))):
+            self.assertEqual(made[which], self.show(*by_key, scope, "--json").json["id"])
+        show = ["command", "show", "--store", self.store, "--tenant", "acme", *by_key]
+        for scope, says in (("client=cli", "several senders used key k-1: give the ID, or --scope 'actor="),
+                            ("branch=B1", 'the scope of create-payment has no part "branch"; it has actor, client'),
+                            ("client=cli,branch=B1", 'no part "branch"'), ("client=nobody", "has that scope; one has --scope"),
+                            ("web", "such as client=web,actor=u7, and not \"web\""), ("client=", "and not \"client=\""),
+                            (",", "and not \",\""), ('{"client":"cli"}', "no such command")):
+            with self.subTest(scope=scope):
+                self.refused(*show, scope, says=says)
+        erase = ["erase", "--store", self.store, "--tenant", "acme", "--reason", "r", *by_key]
+        self.refused(*erase, "branch=B1", says="it has actor, client")
+        self.assertEqual(1, self.ibid(*erase, "client=cli,actor=ann", "--dry-run", "--json").json["commands"])
+
+    def test_a_missing_tenant_is_asked_for_in_the_same_words(self):
+        self.init()
+        some = str(uuid.UUID(int=1))
+        for command in (["command", "show", some], ["exception", "show", some], ["outbox", "show", some],
+                        ["reference", "show"], ["erase", "--id", some, "--reason", "r"], ["token", "create", "--client", "web"],
+                        ["submit", "--contracts", self.contracts, "--operation", "create-payment"]):
+            self.refused(*command, "--store", self.store, code=2, says="--tenant is missing: give --tenant TENANT .the tenant whose it is")
+        for command in ("command list", "exception list", "outbox list", "token list", "pause list", "command recover"):
+            self.assertRegex(self.ibid(*command.split(), "--help").out, r"--tenant TENANT +only what is this tenant's \(of all tenants\)")
 
     def test_a_rejection_with_words_of_its_own_is_shown_and_replayed_with_them(self):  # B03
         self.init()
