@@ -149,6 +149,97 @@ static bool join_params(struct request *request)
 	                    params, count);
 }
 
+/* ---- The resource --------------------------------------------------------------------------- */
+
+static const char *join_resource(struct request *request, const char *resource, const char *value)
+{
+	return resource ? arena_printf(&request->arena, "%s/%s", resource, value) : value;
+}
+
+/* The resource that a path names: the values of its parameters. */
+static const char *resource_of_path(struct request *request)
+{
+	const char *resource = NULL;
+	for (size_t i = 0; i < ROUTE_PARAMS_MAX && request->params[i]; i++)
+		resource = join_resource(request, resource, request->params[i]);
+	return resource;
+}
+
+/* The same, where the parameters are members of the body. NULL: not all of them are there as a path
+ * could have them; `*ret_missing` is the first such, in the arena. */
+static const char *resource_of_members(struct request *request, const char **ret_missing)
+{
+	struct arena reading = {0};
+	struct json *body = NULL;
+	struct ibid_err ignored = {0}; /* what is no JSON object is refused later, with its reason */
+	const char *at = request->contract->route, *name, *resource = NULL;
+	size_t size;
+	bool read = !json_read(&reading, request->payload, request->payload_size, 0, &body, &ignored) &&
+	            body->type == JSON_OBJECT;
+	while (!*ret_missing && route_param(&at, &name, &size)) {
+		const char *member = arena_strndup(&request->arena, name, size);
+		const struct json *value = read && member ? json_member(body, member) : NULL;
+		if (value && value->type == JSON_STRING && value->size &&
+		    !memchr(value->text, '\0', value->size))
+			resource = join_resource(request, resource,
+			                         arena_strndup(&request->arena, value->text, value->size));
+		else
+			*ret_missing = member ? member : "";
+	}
+	arena_release(&reading);
+	return *ret_missing ? NULL : resource;
+}
+
+/* `resource=` and nothing else, once. NULL: it is not there, or the request is answered. */
+static const char *read_resource_query(struct request *request)
+{
+	static const char name[] = "resource=";
+	struct answer *answer = &request->answer;
+	bool bad = false;
+	const char *resource = request_query(request, "resource", &bad);
+	size_t count = 0;
+	for (const char *at = request->query; *at && !answer->status;) {
+		size_t size = strcspn(at, "&");
+		if (strncmp(at, name, sizeof name - 1) == 0 ? count++ > 0 : size > 0)
+			answer_problem(answer, &request->arena, PROBLEM_BAD_REQUEST,
+			               "the query has `%.*s`: it may only have resource, once",
+			               size < 80 ? (int)size : 80, at);
+		at += size + (at[size] == '&');
+	}
+	if (!answer->status && (bad || (count && (!resource || !*resource))))
+		answer_problem(answer, &request->arena, PROBLEM_BAD_REQUEST,
+		               bad ? "the query can't be decoded" : "the resource in the query is empty");
+	return answer->status ? NULL : resource;
+}
+
+/* A command by its name is about the same resource as by its route (B16): what the path would say
+ * is in the body; where no path says it, the query does. False: the request is answered. */
+static bool read_resource(struct request *request)
+{
+	const struct contract *contract = request->contract;
+	const char *given = read_resource_query(request), *missing = NULL;
+	bool needed = (contract->key.scope | contract->same.context) & SCOPE_RESOURCE;
+	if (request->answer.status)
+		return false;
+	request->resource = given;
+	if (!strchr(contract->route, '{'))
+		return true;
+	request->resource = resource_of_members(request, &missing);
+	if (request->arena.failed)
+		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "out of memory");
+	else if (given && request->resource && strcmp(given, request->resource) != 0)
+		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
+		               "the resource in the query is %s, but what the path of %s has says %s in "
+		               "the body",
+		               given, contract->name, request->resource);
+	else if (missing && (needed || given))
+		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
+		               "/%s is missing: it belongs to the resource of %s (%s) and must be a text "
+		               "in the body",
+		               missing, contract->name, contract->route);
+	return !request->answer.status;
+}
+
 /* False: the request is answered. */
 static bool read_payload(struct request *request)
 {
@@ -161,19 +252,9 @@ static bool read_payload(struct request *request)
 		               "the Content-Type is %s", type ? type : "missing");
 		return false;
 	}
-	if (request->route->contract && strchr(request->route->path, '{'))
-		return join_params(request);
-	return true;
-}
-
-/* The resource that a path names: the values of its parameters. */
-static const char *resource_of(struct request *request)
-{
-	const char *resource = NULL;
-	for (size_t i = 0; i < ROUTE_PARAMS_MAX && request->params[i]; i++)
-		resource = resource ? arena_printf(&request->arena, "%s/%s", resource, request->params[i])
-		                    : request->params[i];
-	return resource;
+	if (!request->route->contract)
+		return read_resource(request);
+	return !strchr(request->route->path, '{') || join_params(request);
 }
 
 /* ---- The outcome ---------------------------------------------------------------------------- */
@@ -283,7 +364,7 @@ struct ibid_command command_of(struct request *request)
 	    .payload_size = request->payload_size,
 	    .client = request->principal.client,
 	    .actor = request->principal.actor,
-	    .resource = request->route->contract ? resource_of(request) : NULL,
+	    .resource = request->route->contract ? resource_of_path(request) : request->resource,
 	    .correlation_id = request->correlation_id,
 	    .causation_id = request->causation_id,
 	    .traceparent = request->trace ? request->trace->traceparent : NULL,

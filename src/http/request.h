@@ -90,6 +90,7 @@ struct request {
 
 	/* What is looked for or sent, for whoever answers later. */
 	const char *key, *payload;
+	const char *resource; /* of a command that is sent by its name; NULL: none */
 	size_t payload_size;
 	const struct contract *contract;
 	int64_t submitted_us;

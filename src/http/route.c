@@ -23,6 +23,13 @@ static const struct route_query list_queries[] = {
     {"after", ID_SCHEMA, "the `next` of the page before"},
     {0},
 };
+static const struct route_query submit_queries[] = {
+    {"resource", "{\"type\":\"string\",\"minLength\":1,\"maxLength\":128}",
+     "what the command is about, where the contract's scope has it and its route has no "
+     "parameters. "
+     "Of those it is made by itself: they are members of the body, and another value is refused"},
+    {0},
+};
 static const struct route_query command_queries[] = {
     {"resource", NAME_SCHEMA, "as the contract's scope has it", .of_scope = SCOPE_RESOURCE},
     {"client", NAME_IF_ANY, "whose it is; for operators"},
@@ -110,7 +117,7 @@ static const struct route own[] = {
      .summary = "What a type of problem means", .id = "ibid.problem",
      .document = SCHEMA("ProblemType"), .problems = BIT(PROBLEM_NOT_FOUND)},
     {"POST", "/v1/commands/{operation}", run_operation, .takes_body = true, .roles = ROLE_CLIENT,
-     .summary = "Bring one command to its outcome", .id = "ibid.submit"},
+     .summary = "Bring one command to its outcome", .id = "ibid.submit", .queries = submit_queries},
     {"GET", "/v1/commands", list_commands, .roles = ROLE_CLIENT | ROLE_OPERATOR,
      .summary = "List commands, the newest first", .id = "ibid.list",
      .document = SCHEMA("Commands"), .queries = list_queries},

@@ -17,7 +17,7 @@ import uuid
 
 import psycopg2
 
-from serve_bed import LIMIT_S, MEASURED, Postgres, Server, Sqlite
+from serve_bed import LIMIT_S, MEASURED, NOTE, Postgres, Server, Sqlite
 
 HELLO = {"topic": "greetings", "text": "hello"}
 
@@ -114,6 +114,59 @@ class Serve:
         listed = server.send("k-3", "[]", path="/topics/greetings/notes")
         self.assertEqual((listed.status, listed.json["detail"]), (400, "the body must be a JSON object"))
         self.assertEqual(self.counts(), (2, 2, 2))
+
+    def test_by_its_route_or_by_its_name_it_is_one_command_about_one_resource(self):  # B16 B02
+        """Scope, fingerprint and what the handler gets are the same, so the same key is the same command, whichever way
+        it comes first, and another resource's key is another command."""
+        scoped = "key: { from: header, generated_by: client, scope: [client, resource], retain: 30d, after_expiry: refuse }\n"
+        text = NOTE % {"name": "note-in", "version": 1, "more": "route: PUT /rooms/{topic}/notes/{text}\n" + scoped +
+                       "same_payload: { context: [resource] }"}
+        self.file("note-in.yaml", text.replace("/text: { type: text", "/text: { type: text, required: true"))
+        self.note("note-on", scoped)
+        server = Server(self)
+        kind = {"Content-Type": "application/json", "Idempotency-Key": "k-1"}
+
+        def routed(topic, text, body=""):
+            return server.ask("PUT", "/rooms/%s/notes/%s" % (topic, text), body, kind)
+
+        def named(document, query="", operation="note-in"):
+            return server.ask("POST", "/v1/commands/" + operation + query, json.dumps(document), kind)
+
+        first = routed("a%2Fb", "c")
+        again = named({"text": "c", "topic": "a/b"})
+        self.assertEqual((first.status, again.status, again.body), (201, 201, first.body), again)
+        self.assertEqual(again.headers["Idempotent-Replayed"], "true")
+        self.assertEqual(named({"text": "c", "topic": "a/b"}, "?resource=a%2Fb%2Fc").body, first.body)
+        other = named({"topic": "d", "text": "e"})
+        self.assertEqual((other.status, other.headers["Idempotent-Replayed"]), (201, None), other)
+        back = routed("d", "e", "{}")
+        self.assertEqual((back.body, back.headers["Idempotent-Replayed"]), (other.body, "true"), back)
+        conflict = named({"topic": "d", "text": "e", "amount": 1})
+        self.assertEqual((conflict.status, conflict.json["type"]), (409, "/problems/key-reused"), conflict)
+        self.assertEqual(self.counts(), (2, 2, 2))
+        shown = server.get("/v1/commands/note-in/k-1?resource=a%2Fb%2Fc")
+        self.assertEqual(shown.json["id"], first.headers["Ibid-Command-Id"])
+        # Where no path says it, the query does.
+        on = named({"topic": "t"}, "?resource=r-1", "note-on")
+        self.assertEqual((on.status, named({"topic": "t"}, "?resource=r-1", "note-on").body), (201, on.body), on)
+        off = named({"topic": "t"}, "?resource=r-2", "note-on")
+        self.assertEqual((off.status, off.headers["Idempotent-Replayed"]), (201, None), off)
+        wrong = (
+            ({"text": "c"}, "", "note-in", "/topic is missing"), ({"topic": 7, "text": "c"}, "", "note-in", "/topic is missing"),
+            ({"topic": "", "text": "c"}, "", "note-in", "/topic is missing"), ([1], "", "note-in", "/topic is missing"),
+            ({"topic": "a\0b", "text": "c"}, "", "note-in", "/topic is missing"),
+            ({"topic": "a", "text": "c"}, "?resource=a", "note-in", "the resource in the query is a"),
+            ({"topic": "a", "text": "c"}, "?room=a", "note-in", "the query has `room=a`"),
+            ({"topic": "a"}, "?resource=a&resource=b", "note-on", "the query has `resource=b`"),
+            ({"topic": "a"}, "?resource=%ff", "note-on", "can't be decoded"), ({"topic": "a"}, "?resource=", "note-on", "is empty"),
+            ({"topic": "a"}, "", "note-on", "note-on declares resource in key.scope, and none was given"),
+            ({"topic": "a"}, "?" + "x" * 3000, "note-on", "it may only have resource"))
+        before = self.counts()
+        for document, query, operation, says in wrong:
+            refused = named(document, query, operation)
+            self.assertEqual((refused.status, refused.json["type"]), (400, "/problems/bad-request"), refused)
+            self.assertIn(says, refused.json["detail"])
+        self.assertEqual(self.counts(), before)
 
     def test_one_in_flight_is_answered_at_once_and_retry_after_says_when(self):  # B05
         if self.store == "sqlite":
