@@ -147,7 +147,7 @@ struct contract_upstream {
 		UPSTREAM_ERROR_KEEP,
 		UPSTREAM_ERROR_RETRY,
 		UPSTREAM_ERROR_UNKNOWN
-	} error;              /* its 5xx; a 503 is always a retry */
+	} error; /* its 5xx; a 503 is always a retry */
 	enum {
 		UPSTREAM_UNKNOWN_ERROR,
 		UPSTREAM_UNKNOWN_ACCEPTED
@@ -280,6 +280,12 @@ const struct strategy_needs *contract_strategy_needs(enum contract_strategy stra
 
 /* Does it look at state around its handler? */
 bool contract_looks(const struct contract *contract);
+
+/* Has it a part in who the key belongs to, or in what makes two payloads the same? */
+static inline bool contract_asks_resource(const struct contract *contract)
+{
+	return (contract->key.scope | contract->same.context) & SCOPE_RESOURCE;
+}
 
 /* Who runs a staged command, as the end of "it is run by ...". */
 const char *contract_run_by(const struct contract *contract);

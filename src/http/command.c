@@ -218,11 +218,10 @@ static bool read_resource(struct request *request)
 {
 	const struct contract *contract = request->contract;
 	const char *given = read_resource_query(request), *missing = NULL;
-	bool needed = (contract->key.scope | contract->same.context) & SCOPE_RESOURCE;
 	if (request->answer.status)
 		return false;
 	request->resource = given;
-	if (!strchr(contract->route, '{'))
+	if (!strchr(contract->route, '{') || (!given && !contract_asks_resource(contract)))
 		return true;
 	request->resource = resource_of_members(request, &missing);
 	if (request->arena.failed)
@@ -232,7 +231,7 @@ static bool read_resource(struct request *request)
 		               "the resource in the query is %s, but what the path of %s has says %s in "
 		               "the body",
 		               given, contract->name, request->resource);
-	else if (missing && (needed || given))
+	else if (missing)
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
 		               "/%s is missing: it belongs to the resource of %s (%s) and must be a text "
 		               "in the body",

@@ -505,12 +505,22 @@ static void add_path_params(struct str *out, const struct route *route, const ch
 	}
 }
 
+static bool is_asked(const struct contract *contract, const struct route_query *query)
+{
+	switch (query->when) {
+	case QUERY_RESOURCE: return contract->key.scope & SCOPE_RESOURCE;
+	case QUERY_RESOURCE_UNSAID:
+		return contract_asks_resource(contract) && !strchr(contract->route, '{');
+	default: return true;
+	}
+}
+
 static void add_queries(struct str *out, const struct route *route)
 {
 	for (const struct route_query *query = route->queries; query && query->name; query++) {
-		if (query->of_scope && !(route->contract->key.scope & query->of_scope))
+		if (!is_asked(route->contract, query))
 			continue;
-		begin_param(out, query->name, "query", query->of_scope);
+		begin_param(out, query->name, "query", query->when);
 		obj_text(out, "description", query->meaning);
 		obj_raw(out, "schema", query->schema);
 		obj_end(out, '}');

@@ -20,6 +20,8 @@ struct below {
 	size_t size;
 };
 
+static const char name_pattern[] = "\"^" TEXT_NAME "$\"";
+
 /* ---- One value ------------------------------------------------------------------------------ */
 
 static void add_type(struct str *out, const char *type, bool required)
@@ -270,12 +272,23 @@ static void add_container(struct str *out, const struct below *below,
 		obj_bool(out, "additionalProperties", false);
 }
 
+/* Does the contract's own route say it, as a part of the resource that the contract asks for? */
+static bool is_of_resource(const struct below *below)
+{
+	const char *at = below->contract->route, *name;
+	size_t size;
+	while (contract_asks_resource(below->contract) && route_param(&at, &name, &size))
+		if (below->size == size + 1 && memcmp(below->prefix + 1, name, size) == 0)
+			return true;
+	return false;
+}
+
 static void add_node(struct str *out, const char *name, const struct below *below)
 {
 	const struct contract_field *field = field_at(below);
 	obj_begin(out, name, '{');
 	if (field && !has_children(below))
-		add_value(out, field, "\"" TEXT_PATTERN "\"");
+		add_value(out, field, is_of_resource(below) ? name_pattern : "\"" TEXT_PATTERN "\"");
 	else
 		add_container(out, below, field);
 	obj_end(out, '}');
@@ -293,7 +306,7 @@ void param_schema(struct str *out, const char *name, const struct contract_field
 {
 	obj_begin(out, name, '{');
 	if (field)
-		add_value(out, field, "\"^" TEXT_NAME "$\""); /* it names the resource */
-	obj_int(out, "minLength", 1);                     /* an empty segment is another path */
+		add_value(out, field, name_pattern); /* it names the resource */
+	obj_int(out, "minLength", 1);            /* an empty segment is another path */
 	obj_end(out, '}');
 }

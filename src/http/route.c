@@ -24,14 +24,11 @@ static const struct route_query list_queries[] = {
     {0},
 };
 static const struct route_query submit_queries[] = {
-    {"resource", "{\"type\":\"string\",\"minLength\":1,\"maxLength\":128}",
-     "what the command is about, where the contract's scope has it and its route has no "
-     "parameters. "
-     "Of those it is made by itself: they are members of the body, and another value is refused"},
+    {"resource", NAME_SCHEMA, "what the command is about", .when = QUERY_RESOURCE_UNSAID},
     {0},
 };
 static const struct route_query command_queries[] = {
-    {"resource", NAME_SCHEMA, "as the contract's scope has it", .of_scope = SCOPE_RESOURCE},
+    {"resource", NAME_SCHEMA, "as the contract's scope has it", .when = QUERY_RESOURCE},
     {"client", NAME_IF_ANY, "whose it is; for operators"},
     {0},
 };

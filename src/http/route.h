@@ -11,7 +11,11 @@ struct request;
 /* A parameter behind the question mark. */
 struct route_query {
 	const char *name, *schema, *meaning; /* the schema as JSON */
-	unsigned of_scope; /* enum scope_part: only where the contract's scope has it; 0: always */
+	enum {
+		QUERY_ALWAYS,
+		QUERY_RESOURCE,        /* where the contract's scope has the resource; it is needed */
+		QUERY_RESOURCE_UNSAID, /* where the contract asks for it, and its route has no parameters */
+	} when;
 };
 
 enum { ROUTE_PARAMS_MAX = 8 };

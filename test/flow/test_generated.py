@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-from serve_bed import BIN, DEFAULTS, LIMIT_S, POSTGRES_TYPES, SCHEMA, SQLITE_TYPES, Postgres, Server, Sqlite
+from serve_bed import BIN, DEFAULTS, LIMIT_S, NOTE, POSTGRES_TYPES, SCHEMA, SQLITE_TYPES, Postgres, Server, Sqlite
 from test_openapi import SCRIPTS, TYPED
 
 ROOT = os.environ["IBID_SOURCE_DIR"]
@@ -74,7 +74,11 @@ class Generated:
     def test_every_type_of_field(self):
         contracts = os.path.join(self.dir, "contracts")
         os.mkdir(contracts)
-        for name, text in (("defaults.yaml", DEFAULTS), ("typed.yaml", TYPED), ("schema.sqlite.sql", SCHEMA % SQLITE_TYPES),
+        scoped = "key: { from: header, generated_by: client, scope: [client, resource], retain: 30d, after_expiry: refuse }\n"
+        routed = NOTE % {"name": "routed", "version": 1, "more": scoped + "route: POST /topics/{topic}/routed"}
+        unrouted = NOTE % {"name": "unrouted", "version": 1, "more": scoped}
+        for name, text in (("defaults.yaml", DEFAULTS), ("typed.yaml", TYPED), ("routed.yaml", routed),
+                           ("unrouted.yaml", unrouted), ("schema.sqlite.sql", SCHEMA % SQLITE_TYPES),
                            ("schema.postgres.sql", SCHEMA % POSTGRES_TYPES),
                            *(("note.%s.sql" % store, script) for store, script in SCRIPTS.items())):
             with open(os.path.join(contracts, name), "w", encoding="utf-8") as handle:
