@@ -32,8 +32,10 @@ void out_init(void)
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", modes[fd]) != fd)
 			abort();
 	}
-	/* A reader that ended early ends neither a server nor what a command still has to do. */
+	/* A reader that ended early ends neither a server nor what a command still has to do, and a
+	 * limit on the size of files is an error to be told. */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 }
 
 void out_bytes(const char *bytes, size_t size)

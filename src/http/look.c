@@ -255,6 +255,9 @@ static const char *store_trouble(enum ibid_code code)
 	switch (code) {
 	case IBID_OK: return NULL;
 	case IBID_GONE: return "the store's file was deleted, renamed or replaced";
+	case IBID_FULL: return "the store has no space left";
+	case IBID_IO:
+	case IBID_UNKNOWN: return "the store fails to read or to write";
 	default: return "the store can't be reached";
 	}
 }

@@ -303,13 +303,14 @@ static enum ibid_code look_at_store(struct server *server, struct store *store,
 	struct arena arena = {0};
 	struct command_row row;
 	struct uuid none = {0};
+	enum ibid_code code = store->ops->ready ? store->ops->ready(store, err) : IBID_OK;
+	if (code)
+		return code;
 	int64_t began_us = env_steady_us(server->env);
-	enum ibid_code code = store->ops->get_command(store, &arena, "-", &none, NULL, &row, err);
+	code = store->ops->get_command(store, &arena, "-", &none, NULL, &row, err);
 	metrics_store_asked(server->metrics, env_steady_us(server->env) - began_us);
 	arena_release(&arena);
-	if (code == IBID_NOT_FOUND)
-		code = IBID_OK;
-	return !code && store->ops->ready ? store->ops->ready(store, err) : code;
+	return code == IBID_NOT_FOUND ? IBID_OK : code;
 }
 
 static void note_store(struct server *server, enum ibid_code code, const struct ibid_err *err)

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server, a proxy or a relay whose SQLite file is taken away, or whose disk is full."""
+import concurrent.futures
+import contextlib
 import http.client
 import json
 import os
+import resource
 import shutil
 import subprocess
 import threading
@@ -121,6 +124,74 @@ class Gone(Sqlite, unittest.TestCase):
             if relay.poll() is None:
                 relay.kill()
                 relay.wait(LIMIT_S)
+
+
+class Full:
+    def await_ready(self, server, status):
+        end = time.monotonic() + LIMIT_S
+        while True:
+            answer = server.get("/readyz")
+            if answer.status == status:
+                return answer
+            self.assertLess(time.monotonic(), end, answer)
+            time.sleep(0.01)
+
+    def test_a_full_disk_is_503_until_there_is_room(self):
+        server = Server(self)
+        self.assertEqual(server.send("k-1", HELLO).status, 201)
+        self.assertEqual(server.get("/readyz").status, 200)
+        self.fill(server)
+        refused = server.send("k-2", HELLO)
+        self.assertEqual((refused.status, refused.json["type"]), (503, "/problems/unavailable"), refused)
+        self.assertTrue(int(refused.headers["Retry-After"]) >= 1)
+        self.assertIsNone(refused.headers["Location"])
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:  # together they share commits
+            together = list(pool.map(lambda n: server.send("k-%d" % n, HELLO).status, range(3, 35)))
+        self.assertEqual(set(together), {503})
+        self.assertIn("no space", self.await_ready(server, 503).json["detail"])
+        self.assertEqual(server.get("/v1/commands/note/k-1").status, 200)  # looking needs no room
+        self.assertEqual(server.get("/v1/commands/note/k-2").status, 404)  # nothing was done
+        self.assertEqual(server.send("k-1", HELLO).headers["Idempotent-Replayed"], "true")
+        self.free(server)
+        self.await_ready(server, 200)  # nobody has written meanwhile
+        done = server.send("k-2", HELLO)
+        self.assertEqual((done.status, done.headers["Idempotent-Replayed"]), (201, None), done)
+        self.assertEqual(self.counts(), (2, 2, 2))
+        self.assertEqual(server.stop(), 0)
+
+
+class FullByALimit(Full, Sqlite, unittest.TestCase):
+    """The signal of a limit on the size of files would end a process that does not ignore it."""
+
+    def fill(self, server):
+        self.limits = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (100, self.limits[1]))
+
+    def free(self, server):
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, self.limits)
+
+
+class FullDisk(Full, Sqlite, unittest.TestCase):
+    """A file system of its own, where this may be mounted."""
+
+    def open_store(self):
+        disk = os.path.join(self.dir, "disk")
+        os.mkdir(disk)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk], capture_output=True).returncode:
+            self.skipTest("this user may not mount a file system")
+        self.addCleanup(subprocess.run, ["umount", "--lazy", disk], check=True)
+        self.path = os.path.join(disk, "store.db")
+        self.url = "sqlite:" + self.path
+
+    def fill(self, server):
+        with open(self.path + ".filler", "wb", buffering=0) as filler, contextlib.suppress(OSError):
+            for size in (65536, 4096, 1):
+                with contextlib.suppress(OSError):
+                    while filler.write(bytes(size)) == size:
+                        pass
+
+    def free(self, server):
+        os.unlink(self.path + ".filler")
 
 
 if __name__ == "__main__":

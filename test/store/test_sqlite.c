@@ -851,16 +851,61 @@ static void full_disk_while_a_command_runs_is_definite(void **state)
 	store_close(store);
 }
 
-static void full_disk_at_commit_is_unknown_and_resolves_to_free(void **state)
+/* The frame that commits is the last that is written, and there was no room for all of it. */
+static void full_disk_at_commit_is_definite(void **state)
 {
 	struct ibid_err err = {.code = IBID_OK};
 	(void)state;
 	struct store *store = ready();
 	struct tx *tx = claim_free(store, "k-1", 1);
+	assert_int_equal(store->ops->ready(store, &err), IBID_OK);
 	disk.full = true;
-	assert_int_equal(complete(&tx, "k-1", 1, 10, &err), IBID_UNKNOWN);
+	assert_int_equal(complete(&tx, "k-1", 1, 10, &err), IBID_FULL);
+	assert_int_equal(err.next, IBID_NEXT_LATER);
+	assert_int_equal(commands_after_power_loss(), 0);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(store->ops->ready(store, &err), IBID_FULL);
 	disk.full = false;
-	assert_int_equal(resolve(store, "k-1"), CLAIM_FREE);
+	assert_int_equal(store->ops->ready(store, &err), IBID_OK); /* nobody has written meanwhile */
+	assert_int_equal(number("select count(*) from ibid_command"), 0);
+	tx = claim_free(store, "k-1", 1);
+	assert_int_equal(complete(&tx, "k-1", 1, 10, &err), IBID_OK);
+	store_close(store);
+	assert_int_equal(number("select count(*) from ibid_command"), 1);
+}
+
+static enum ibid_code get(struct store *store, const char *key, struct ibid_err *err)
+{
+	struct arena arena = {0};
+	struct identity identity = identity_of(key);
+	struct command_row row;
+	enum ibid_code code = store->ops->get_command(store, &arena, identity.tenant, NULL, &identity,
+	                                              &row, err);
+	arena_release(&arena);
+	return code;
+}
+
+static void command_is_not_missed_before_its_commit_is_settled(void **state) /* I7 */
+{
+	struct ibid_err err = {.code = IBID_OK};
+	(void)state;
+	store_close(ready());
+	struct store *store = again(); /* as a server has it: the WAL is not recovered meanwhile */
+	struct tx *tx = claim_free(store, "k-1", 1);
+	disk.fail_wal_sync = true;
+	assert_int_equal(complete(&tx, "k-1", 1, 10, &err), IBID_UNKNOWN);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(get(store, "k-1", &err), IBID_BUSY);
+		assert_int_not_equal(store->ops->ready(store, &err), IBID_OK);
+	}
+	disk.fail_wal_sync = false;
+	disk.full = true;
+	assert_int_equal(store->ops->ready(store, &err), IBID_FULL);
+	assert_int_equal(get(store, "k-1", &err), IBID_BUSY);
+	disk.full = false;
+	assert_int_equal(store->ops->ready(store, &err), IBID_OK); /* settles it */
+	assert_int_equal(get(store, "k-1", &err), IBID_NOT_FOUND);
+	assert_int_equal(commands_after_power_loss(), 0);
 	store_close(store);
 }
 
@@ -1984,7 +2029,8 @@ int main(int argc, char **argv)
 	    BAD_DISK(what_resolve_said_stays_true_after_a_power_loss),
 	    BAD_DISK(resolve_on_a_disk_that_still_fails_says_so),
 	    BAD_DISK(full_disk_while_a_command_runs_is_definite),
-	    BAD_DISK(full_disk_at_commit_is_unknown_and_resolves_to_free),
+	    BAD_DISK(full_disk_at_commit_is_definite),
+	    BAD_DISK(command_is_not_missed_before_its_commit_is_settled),
 	    cmocka_unit_test(decimals_calculate_exactly),
 	    cmocka_unit_test(wrong_decimals_fail_with_a_reason),
 	    cmocka_unit_test(emitted_payload_is_kept_in_canonical_form),

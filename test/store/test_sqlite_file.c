@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_sqlite_file.c -- the file under a store: deleted, renamed, replaced. */
+/* test_sqlite_file.c -- the file under a store: deleted, renamed, replaced, or without room to
+ * grow. */
 #include "store/sqlite/lite.h"
 #include "support/scratch.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -198,6 +201,37 @@ static void store_that_another_closes_beside_it_is_there(void **state)
 	store_close(store);
 }
 
+/* ---- A limit -------------------------------------------------------------------------------- */
+
+static void limit_files(rlim_t bytes)
+{
+	struct rlimit limit;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* The system writes up to the limit, and then says EFBIG. */
+static void limit_on_the_size_of_files_is_a_full_disk(void **state)
+{
+	(void)state;
+	struct ibid_err err = {.code = IBID_OK};
+	struct store *store = ready();
+	for (rlim_t bytes = 32; bytes < 30000; bytes += 1999) {
+		limit_files(bytes);
+		enum ibid_code code = commit(store, "late", &err);
+		enum ibid_code told = store->ops->ready(store, &err);
+		limit_files(RLIM_INFINITY);
+		assert_int_equal(code, IBID_FULL);
+		assert_int_equal(told, IBID_FULL);
+		assert_int_equal(store->ops->ready(store, &err), IBID_OK);
+		assert_int_equal(look(store, "late", &err), IBID_NOT_FOUND);
+	}
+	assert_int_equal(commit(store, "late", &err), IBID_OK);
+	assert_int_equal(look(store, "late", &err), IBID_OK);
+	store_close(store);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,8 +243,10 @@ int main(void)
 	    cmocka_unit_test(file_that_is_gone_before_a_connection_is_opened_is_told_then),
 	    cmocka_unit_test(wal_or_shared_memory_that_is_gone_is_told_by_the_regular_look),
 	    cmocka_unit_test(store_that_another_closes_beside_it_is_there),
+	    cmocka_unit_test(limit_on_the_size_of_files_is_a_full_disk),
 	};
 	char command[128];
+	signal(SIGXFSZ, SIG_IGN);
 	scratch_dir("ibid-file", directory, sizeof directory);
 	int failed = cmocka_run_group_tests_name("sqlite-file", tests, NULL, NULL);
 	snprintf(command, sizeof command, "rm -rf %s", directory);

@@ -35,8 +35,10 @@ static int bad_read(sqlite3_file *file, void *bytes, int size, sqlite3_int64 at)
 static int bad_write(sqlite3_file *file, const void *bytes, int size, sqlite3_int64 at)
 {
 	bool wal = ((struct bad_file *)file)->wal;
-	if (disk.full)
+	if (disk.full) {
+		real_of(file)->pMethods->xWrite(real_of(file), bytes, size / 2, at);
 		return SQLITE_FULL;
+	}
 	if (wal && disk.cut_wal_write) {
 		disk.cut_wal_write = false;
 		real_of(file)->pMethods->xWrite(real_of(file), bytes, size / 2, at);

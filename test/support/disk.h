@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 /* A sync of a WAL, or of a database, fails after the bytes were written; a write finds the disk
- * full; the next write to a WAL is cut in half. */
+ * full when half of it is written; the next write to a WAL is cut in half. */
 struct disk {
 	_Atomic bool fail_wal_sync, fail_file_sync, full, cut_wal_write;
 	_Atomic unsigned wal_writes; /* so far, and the longest */

@@ -80,17 +80,6 @@ enum ibid_code lite_claim(struct store *base, struct arena *arena, const struct 
 
 /* ---- Resolve -------------------------------------------------------------------------------- */
 
-/* A commit that failed while it was written may have left complete frames behind the end of the
- * WAL: invisible now, but recovery after a crash would take them for committed. One more committed
- * write overwrites their beginning, and what the look said is final (I7). */
-static enum ibid_code fence(struct lite_store *store, struct lite_conn *conn, struct ibid_err *err)
-{
-	enum ibid_code code = lite_do(conn, LITE_fence_put, err);
-	if (!code)
-		store->stale = false; /* unless the commit says so again */
-	return lite_write_end(store, code, err);
-}
-
 static enum ibid_code settle(struct lite_store *store, struct lite_conn *conn, bool found,
                              struct ibid_err *err)
 {
@@ -99,7 +88,7 @@ static enum ibid_code settle(struct lite_store *store, struct lite_conn *conn, b
 		lite_write_rollback(store);
 		return IBID_OK;
 	}
-	enum ibid_code code = fence(store, conn, err);
+	enum ibid_code code = lite_write_fence(store, conn, err);
 	/* After a sync that failed the kernel may hold for clean what never reached the disk: copy what
 	 * was found into the file before anybody is told (I10). */
 	if (!code && found)

@@ -104,6 +104,9 @@ enum ibid_code lite_get_command(struct store *base, struct arena *arena, const c
 	lite_reader_give(store, conn);
 	if (!code)
 		lite_mark_stale(store, ret);
+	if (code == IBID_NOT_FOUND && store->stale) /* it may be found yet (I7) */
+		return err_set(err, IBID_BUSY, "%s: the outcome of a commit is not known yet; ask again",
+		               store->path);
 	if (code == IBID_NOT_FOUND)
 		err_set(err, code, "no such command");
 	return code;

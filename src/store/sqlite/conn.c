@@ -157,6 +157,7 @@ enum ibid_code lite_conn_open(const struct lite_conn_options *options, struct li
 		return err_set(err, IBID_NOMEM, "out of memory");
 	conn->path = options->path;
 	conn->wal_pages = options->wal_pages;
+	conn->full = options->full;
 	if (options->create)
 		flags |= SQLITE_OPEN_CREATE;
 	const char *vfs = options->role == LITE_WRITER ? lite_wal_vfs() : NULL;
@@ -252,19 +253,36 @@ static enum ibid_code fail_open(struct lite_conn *conn, struct ibid_err *err)
 	}
 }
 
+static enum ibid_code fail_full(struct lite_conn *conn, struct ibid_err *err)
+{
+	if (conn->full)
+		atomic_store(conn->full, true);
+	return err_set(err, IBID_FULL,
+	               "%s: no space left on its disk, or a quota or limit is used up; free some",
+	               conn->path);
+}
+
+/* Growing the shared-memory file reports a full disk as an I/O error, and so does every write that
+ * a quota or a limit stops. */
+static bool no_space(struct lite_conn *conn, int rc)
+{
+	if (!conn->db || (rc != SQLITE_IOERR_SHMSIZE && rc != SQLITE_IOERR_WRITE))
+		return false;
+	int number = sqlite3_system_errno(conn->db);
+	return number == ENOSPC || number == EDQUOT || number == EFBIG;
+}
+
 enum ibid_code lite_fail(struct lite_conn *conn, int rc, struct ibid_err *err)
 {
 	const char *message = conn->db ? sqlite3_errmsg(conn->db) : sqlite3_errstr(rc);
 	enum ibid_code code = lite_code_of(rc);
-	/* Growing the shared-memory file reports a full disk as an I/O error. */
-	if ((rc & 0xff) == SQLITE_IOERR && conn->db && sqlite3_system_errno(conn->db) == ENOSPC)
-		return err_set(err, IBID_FULL, "%s: no space left on its disk; free some", conn->path);
+	if (no_space(conn, rc))
+		return fail_full(conn, err);
 	switch (rc & 0xff) {
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
 		return err_set(err, code, "%s is locked by another process; try again", conn->path);
-	case SQLITE_FULL:
-		return err_set(err, code, "%s: no space left on its disk; free some", conn->path);
+	case SQLITE_FULL: return fail_full(conn, err);
 	case SQLITE_NOMEM: return err_set(err, code, "out of memory");
 	case SQLITE_READONLY:
 	case SQLITE_PERM:

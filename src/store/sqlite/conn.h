@@ -38,6 +38,7 @@ struct lite_conn {
 	struct lite_prepared *scripts;
 	struct lite_tx *tx;     /* for ibid_emit and ibid_reject; NULL: none */
 	_Atomic int *wal_pages; /* told after each commit */
+	_Atomic bool *full;     /* told when there was no room to write; NULL: nobody is */
 };
 
 struct lite_conn_options {
@@ -46,6 +47,7 @@ struct lite_conn_options {
 	bool create;
 	unsigned busy_ms;
 	_Atomic int *wal_pages; /* LITE_WRITER */
+	_Atomic bool *full;     /* LITE_WRITER */
 };
 
 IBID_CHECK enum ibid_code lite_conn_open(const struct lite_conn_options *options,

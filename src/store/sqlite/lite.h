@@ -63,7 +63,7 @@ struct lite_store {
 
 	struct gate gate;         /* guards the next two (L1) */
 	struct lite_conn *writer; /* NULL: to be opened (L2) */
-	bool stale;               /* a commit of unknown outcome was not looked at yet */
+	_Atomic bool stale;       /* a commit of unknown outcome was not looked at yet */
 
 	pthread_mutex_t running_lock;
 	const struct identity *running; /* the command in the gate; NULL: none, or not a command */
@@ -75,6 +75,7 @@ struct lite_store {
 
 	_Atomic int wal_pages;    /* after the last commit of this process */
 	_Atomic int moved_at;     /* pages of the WAL when it was last moved; 0: it began anew since */
+	_Atomic bool full;        /* a write found no room, and none has succeeded since */
 	_Atomic bool unsynced;    /* what was moved may not be in the file: the WAL is kept */
 	_Atomic uint64_t scripts; /* made so far: their ids */
 };
@@ -137,6 +138,10 @@ IBID_CHECK enum ibid_code lite_write_commit(struct lite_store *store, struct ibi
 void lite_write_rollback(struct lite_store *store);
 /* Commit when `code` is IBID_OK, roll back otherwise. */
 enum ibid_code lite_write_end(struct lite_store *store, enum ibid_code code, struct ibid_err *err);
+
+/* As lite_write_end, for a write that settles every commit of unknown outcome before it (I7). */
+enum ibid_code lite_write_fence(struct lite_store *store, struct lite_conn *conn,
+                                struct ibid_err *err);
 
 /* The writer's connection for a look, where nobody uses it; NULL otherwise. Returned at once. */
 struct lite_conn *lite_writer_borrow(struct lite_store *store);

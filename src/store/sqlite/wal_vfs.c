@@ -26,6 +26,7 @@
 #include "store/sqlite/wal_vfs.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,11 +79,24 @@ static void forget(struct tap *tap)
 	tap->header_kept = false;
 }
 
+/* A quota, or a limit on the size of a file, is a full disk to whoever writes: nothing behind what
+ * there was room for is written. */
+static int write_below(sqlite3_file *file, const struct tap *tap, const void *bytes, int size,
+                       sqlite3_int64 at)
+{
+	int number = 0, rc = tap->below->xWrite(file, bytes, size, at);
+	if (rc == SQLITE_IOERR_WRITE &&
+	    !tap->below->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &number) &&
+	    (number == EDQUOT || number == EFBIG))
+		rc = SQLITE_FULL;
+	return rc;
+}
+
 static int write_kept(sqlite3_file *file, struct tap *tap)
 {
 	int rc = SQLITE_OK;
 	if (tap->kept_size)
-		rc = tap->below->xWrite(file, tap->kept, tap->kept_size, tap->end - tap->kept_size);
+		rc = write_below(file, tap, tap->kept, tap->kept_size, tap->end - tap->kept_size);
 	if (!rc)
 		tap->kept_size = 0; /* V4 */
 	return rc;
@@ -104,7 +118,7 @@ static int keep(sqlite3_file *file, struct tap *tap, const void *bytes, int size
 	if (rc)
 		return rc;
 	if (!has_room(tap, size)) {
-		rc = tap->below->xWrite(file, bytes, size, tap->end);
+		rc = write_below(file, tap, bytes, size, tap->end);
 	} else {
 		memcpy(tap->kept + tap->kept_size, bytes, (size_t)size);
 		tap->kept_size += size;
@@ -134,7 +148,7 @@ static int write_at_once(sqlite3_file *file, struct tap *tap, const void *bytes,
 {
 	int rc = write_kept(file, tap);
 	if (!rc)
-		rc = tap->below->xWrite(file, bytes, size, at);
+		rc = write_below(file, tap, bytes, size, at);
 	if (!rc)
 		tap->end = at + size;
 	return rc;

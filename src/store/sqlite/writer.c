@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* writer.c -- the one connection that writes, and what its commit means.
  *
- * A commit that failed is definite only where SQLite says so before it writes the WAL: a lock, or a
- * deferred constraint. Anything else may or may not be found after the next start (a commit that
- * returned an I/O error was), so it is unknown and the connection is not used again (L2, I7). */
+ * A commit that failed is definite only where the frame that commits can't be in the WAL: SQLite
+ * stopped before it wrote (a lock, a deferred constraint), or the disk had no room for all of it.
+ * That frame is the last that is written, and what is there of it is not whole; what is synced or
+ * told to others comes after it. Anything else may or may not be found after the next start (a
+ * commit that returned an I/O error was), so it is unknown and the connection is not used again
+ * (L2, I7). */
 #include "store/sqlite/lite.h"
 
 #include <assert.h>
@@ -21,6 +24,7 @@ static enum ibid_code open_writer(struct lite_store *store, struct ibid_err *err
 	    .role = LITE_WRITER,
 	    .busy_ms = store->busy_ms,
 	    .wal_pages = &store->wal_pages,
+	    .full = &store->full,
 	};
 	if (store->writer)
 		return lite_file_told(store, err);
@@ -81,12 +85,25 @@ static void undo(struct lite_store *store)
 	store->writer = NULL;
 }
 
+/* Where a write that is cut short may harm its neighbours, SQLite writes the frame that commits
+ * once more, up to the end of the sector. */
+static bool commits_by_the_last_write(sqlite3 *db)
+{
+	sqlite3_file *file = NULL;
+	sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+	return file && file->pMethods &&
+	       file->pMethods->xDeviceCharacteristics(file) & SQLITE_IOCAP_POWERSAFE_OVERWRITE;
+}
+
 static enum ibid_code commit_failed(struct lite_store *store, int rc, struct ibid_err *err)
 {
 	const char *message = sqlite3_errmsg(store->writer->db);
 	switch (rc & 0xff) {
 	case SQLITE_BUSY: return lite_fail(store->writer, rc, err);
 	case SQLITE_CONSTRAINT: return err_set(err, IBID_FAILED, "the commit was refused: %s", message);
+	case SQLITE_FULL:
+		if (commits_by_the_last_write(store->writer->db))
+			return lite_fail(store->writer, rc, err); /* fall through */
 	default:
 		store->stale = true; /* L2 */
 		return err_set(err, IBID_UNKNOWN, "%s: the commit did not report success (%s)", store->path,
@@ -104,11 +121,14 @@ static enum ibid_code commit(struct lite_store *store, struct ibid_err *err)
 	return code;
 }
 
-enum ibid_code lite_write_commit(struct lite_store *store, struct ibid_err *err)
+/* `fences`: it writes a page, whatever it finds. */
+static enum ibid_code end(struct lite_store *store, bool fences, struct ibid_err *err)
 {
 	enum ibid_code code = lite_file_check(store, err);
 	if (!code)
 		code = commit(store, err);
+	if (!code && fences)
+		store->stale = false;
 	if (!code)
 		code = lite_file_check(store, err); /* F1 */
 	if (code)
@@ -124,6 +144,11 @@ enum ibid_code lite_write_commit(struct lite_store *store, struct ibid_err *err)
 	return code;
 }
 
+enum ibid_code lite_write_commit(struct lite_store *store, struct ibid_err *err)
+{
+	return end(store, false, err);
+}
+
 void lite_write_rollback(struct lite_store *store)
 {
 	undo(store);
@@ -134,6 +159,19 @@ enum ibid_code lite_write_end(struct lite_store *store, enum ibid_code code, str
 {
 	if (!code)
 		return lite_write_commit(store, err);
+	lite_write_rollback(store);
+	return code;
+}
+
+/* A commit that failed while it was written may have left complete frames behind the end of the
+ * WAL: invisible now, but recovery after a crash would take them for committed. One more committed
+ * write overwrites their beginning, and what a look said is final (I7). */
+enum ibid_code lite_write_fence(struct lite_store *store, struct lite_conn *conn,
+                                struct ibid_err *err)
+{
+	enum ibid_code code = lite_do(conn, LITE_fence_put, err);
+	if (!code)
+		return end(store, true, err);
 	lite_write_rollback(store);
 	return code;
 }
