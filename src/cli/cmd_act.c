@@ -4,6 +4,7 @@
 #include "api/api.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/pause.h"
 #include "ledger/act.h"
 
 #include <stdlib.h>
@@ -114,6 +115,8 @@ static bool print_json(struct arena *arena, const struct act *act, const struct 
 	obj_text(&out, "assignee", acted->item.assignee);
 	if (acted->arrived)
 		obj_text(&out, "arrived", acted->arrived);
+	if (acted->pause_count)
+		pauses_json(&out, arena, acted->pauses, acted->pause_count);
 	obj_end(&out, '}');
 	bool ok = out_line(&out);
 	str_release(&out);
@@ -136,6 +139,8 @@ static void print_text(struct arena *arena, const struct act *act, const struct 
 		    id_text(arena, act->id));
 	if (acted->arrived)
 		say("it had arrived already at: %s", acted->arrived);
+	for (size_t i = 0; i < acted->pause_count; i++)
+		pause_say(arena, &acted->pauses[i]);
 }
 
 static int tell(const struct args *args, struct arena *arena, const struct act *act,

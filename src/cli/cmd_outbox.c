@@ -3,9 +3,22 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/page.h"
+#include "cli/pause.h"
 #include "ledger/outbox_look.h"
 
 #include <string.h>
+
+/* All that is paused. */
+struct pauses_found {
+	const struct pause_row *rows;
+	size_t count;
+};
+
+/* One event toward one destination. */
+struct shown {
+	struct outbox_row row;
+	struct pauses_found pauses;
+};
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
@@ -16,7 +29,8 @@ static const char *number_text(struct arena *arena, int64_t number, int64_t leas
 }
 
 /* How it stands, without the event. */
-static void standing_json(struct str *out, struct arena *arena, const struct outbox_row *row)
+static void standing_json(struct str *out, struct arena *arena, const struct outbox_row *row,
+                          struct pauses_found pauses)
 {
 	obj_text(out, "destination", row->destination);
 	obj_text(out, "state", outbox_state_name(row->state));
@@ -32,11 +46,17 @@ static void standing_json(struct str *out, struct arena *arena, const struct out
 	obj_raw(out, "partition", number_text(arena, row->partition, 0));
 	obj_raw(out, "offset", number_text(arena, row->offset, 0));
 	obj_text(out, "published_at", time_text(arena, row->published_us));
+	obj_begin(out, "paused", '[');
+	for (size_t i = 0; i < pauses.count; i++)
+		if (outbox_is_kept(row, &pauses.rows[i]))
+			pause_json(out, arena, &pauses.rows[i]);
+	obj_end(out, ']');
 }
 
 static void row_json(struct str *out, struct arena *arena, const void *item, int64_t now_us)
 {
-	const struct outbox_row *row = item;
+	const struct shown *shown = item;
+	const struct outbox_row *row = &shown->row;
 	(void)now_us;
 	obj_begin(out, NULL, '{');
 	obj_text(out, "event_id", id_text(arena, row->event_id));
@@ -47,7 +67,7 @@ static void row_json(struct str *out, struct arena *arena, const void *item, int
 	obj_text(out, "aggregate_id", row->aggregate_id);
 	obj_int(out, "version", row->version);
 	obj_text(out, "topic", row->topic);
-	standing_json(out, arena, row);
+	standing_json(out, arena, row, shown->pauses);
 	obj_text(out, "created_at", time_text(arena, row->created_us));
 	obj_end(out, '}');
 }
@@ -74,7 +94,8 @@ static bool print_file_json(struct arena *arena, const struct outbox_file *file)
 	obj_begin(&out, "destinations", '[');
 	for (size_t i = 0; i < file->row_count; i++) {
 		obj_begin(&out, NULL, '{');
-		standing_json(&out, arena, &file->rows[i]);
+		standing_json(&out, arena, &file->rows[i],
+		              (struct pauses_found){file->pauses, file->pause_count});
 		obj_text(&out, "exception_id", id_text(arena, file->exceptions[i]));
 		obj_end(&out, '}');
 	}
@@ -122,7 +143,8 @@ static const char *place_text(struct arena *arena, const char *place, int32_t pa
 	return text;
 }
 
-static void print_standing(struct arena *arena, const struct outbox_row *row, struct uuid exception)
+static void print_standing(struct arena *arena, const struct outbox_row *row, struct uuid exception,
+                           struct pauses_found pauses)
 {
 	const char *state = outbox_state_name(row->state);
 	field_print("  to", row->destination);
@@ -131,6 +153,9 @@ static void print_standing(struct arena *arena, const struct outbox_row *row, st
 	out_text("\n");
 	field_print("  attempts", number_text(arena, row->attempts, 1));
 	field_print("  failure", row->failure);
+	for (size_t i = 0; i < pauses.count; i++)
+		if (outbox_is_kept(row, &pauses.rows[i]))
+			field_print("  paused", pause_line(arena, &pauses.rows[i]));
 	field_print("  reason", row->reason);
 	field_print("  why", row->why);
 	field_print("  next", time_text(arena, row->next_us));
@@ -146,7 +171,8 @@ static bool print_file(struct arena *arena, const struct outbox_file *file)
 	print_event(arena, &file->event);
 	section_print("destinations", file->row_count);
 	for (size_t i = 0; i < file->row_count; i++)
-		print_standing(arena, &file->rows[i], file->exceptions[i]);
+		print_standing(arena, &file->rows[i], file->exceptions[i],
+		               (struct pauses_found){file->pauses, file->pause_count});
 	section_print("deliveries", file->delivery_count);
 	for (size_t i = 0; i < file->delivery_count; i++) {
 		const struct delivery_row *row = &file->deliveries[i];
@@ -232,16 +258,44 @@ static int read_filter(const struct args *args, struct arena *arena, struct uuid
 static enum ibid_code read_rows(struct store *store, struct arena *arena, const void *filter,
                                 void **ret, size_t *ret_count, struct ibid_err *err)
 {
+	const struct outbox_filter *wanted = filter;
 	struct outbox_row *rows = NULL;
-	enum ibid_code code = store->ops->list_outbox(store, arena, filter, &rows, ret_count, err);
-	*ret = rows;
-	return code;
+	struct pause_row *pauses = NULL;
+	size_t count = 0, pause_count = 0;
+	enum ibid_code code = store->ops->list_outbox(store, arena, wanted, &rows, &count, err);
+	if (!code)
+		code = store->ops->list_pauses(store, arena, wanted->tenant, &pauses, &pause_count, err);
+	if (code)
+		return code;
+	struct shown *shown = arena_array(arena, count, sizeof *shown);
+	if (arena->failed)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	for (size_t i = 0; i < count; i++)
+		shown[i] = (struct shown){rows[i], {pauses, pause_count}};
+	*ret = shown;
+	*ret_count = count;
+	return IBID_OK;
+}
+
+/* What it waits for, where nothing else is the matter with it. */
+static const char *pause_reason(const struct shown *shown)
+{
+	static const char *const reasons[PAUSE_KIND_COUNT] = {
+	    [PAUSE_RELAY] = "RELAY_PAUSED",
+	    [PAUSE_DESTINATION] = "DESTINATION_PAUSED",
+	    [PAUSE_EVENT] = HOLD_PAUSED,
+	};
+	for (size_t i = 0; i < shown->pauses.count; i++)
+		if (outbox_is_kept(&shown->row, &shown->pauses.rows[i]))
+			return reasons[shown->pauses.rows[i].kind];
+	return NULL;
 }
 
 static void add_row(struct table *table, const void *item, int64_t now_us)
 {
 	struct arena *arena = table->arena;
-	const struct outbox_row *row = item;
+	const struct shown *shown = item;
+	const struct outbox_row *row = &shown->row;
 	const char *cells[] = {id_text(arena, row->event_id),
 	                       duration_text(arena, now_us - row->created_us),
 	                       outbox_state_name(row->state),
@@ -251,13 +305,28 @@ static void add_row(struct table *table, const void *item, int64_t now_us)
 	                       thing_text(arena, row->aggregate_type, row->aggregate_id),
 	                       number_text(arena, row->version, 0),
 	                       number_text(arena, row->attempts, 1),
-	                       row->reason};
+	                       row->reason ? row->reason : pause_reason(shown)};
 	table_add(table, cells);
 }
 
-static const char *row_place(struct arena *arena, const void *row)
+/* Each pause that keeps one of the rows, once. */
+static void say_pauses(struct arena *arena, const void *items, size_t count)
 {
-	return outbox_place_text(arena, row);
+	const struct shown *shown = items;
+	for (size_t i = 0; count && i < shown->pauses.count; i++) {
+		const struct pause_row *pause = &shown->pauses.rows[i];
+		bool keeps = false;
+		for (size_t k = 0; !keeps && k < count; k++)
+			keeps = outbox_is_kept(&shown[k].row, pause);
+		if (keeps)
+			pause_say(arena, pause);
+	}
+}
+
+static const char *row_place(struct arena *arena, const void *item)
+{
+	const struct shown *shown = item;
+	return outbox_place_text(arena, &shown->row);
 }
 
 int cmd_outbox_list(const struct args *args)
@@ -266,7 +335,7 @@ int cmd_outbox_list(const struct args *args)
 	                                    "TYPE",  "AGGREGATE", "VERSION", "ATTEMPTS",    "REASON"};
 	enum { COLUMNS = sizeof heads / sizeof *heads, STATE_COLUMN = 2 };
 	static const struct listing listing = {
-	    .row_size = sizeof(struct outbox_row),
+	    .row_size = sizeof(struct shown),
 	    .none = "no events",
 	    .heads = heads,
 	    .columns = COLUMNS,
@@ -274,6 +343,7 @@ int cmd_outbox_list(const struct args *args)
 	    .read = read_rows,
 	    .row_json = row_json,
 	    .add_row = add_row,
+	    .notes = say_pauses,
 	    .place = row_place,
 	};
 	struct arena arena = {0};

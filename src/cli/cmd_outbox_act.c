@@ -2,6 +2,7 @@
 /* cmd_outbox_act.c -- decide about an event that a destination did not take. */
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/pause.h"
 #include "ledger/outbox_act.h"
 
 #include <string.h>
@@ -48,6 +49,8 @@ static bool print_json(struct arena *arena, const struct event_act *act,
 		obj_text(&out, "exception", id_text(arena, acted->item_id));
 	if (acted->arrived)
 		obj_text(&out, "arrived", acted->arrived);
+	if (strcmp(act->action, decisions[RELEASE].action) == 0)
+		pauses_json(&out, arena, acted->pauses, acted->pause_count);
 	obj_end(&out, '}');
 	bool ok = out_line(&out);
 	str_release(&out);
@@ -67,6 +70,8 @@ static void print_text(struct arena *arena, const struct event_act *act,
 		    id_text(arena, acted->item_id));
 	if (acted->arrived)
 		say("it had arrived already at: %s", acted->arrived);
+	for (size_t i = 0; i < acted->pause_count; i++)
+		pause_say(arena, &acted->pauses[i]);
 }
 
 static int tell(const struct args *args, struct arena *arena, const struct event_act *act,

@@ -5,7 +5,6 @@
 #include "cli/output.h"
 #include "cli/page.h"
 #include "cli/pause.h"
-#include "ledger/pause.h"
 
 /* ---- Telling -------------------------------------------------------------------------------- */
 
@@ -28,6 +27,20 @@ const char *pause_line(struct arena *arena, const struct pause_row *row)
 	                    pause_subject(arena, row->kind, row->name),
 	                    *row->tenant ? " of tenant " : "", row->tenant,
 	                    time_text(arena, row->since_us), row->by, row->reason);
+}
+
+void pauses_json(struct str *out, struct arena *arena, const struct pause_row *rows, size_t count)
+{
+	obj_begin(out, "paused", '[');
+	for (size_t i = 0; i < count; i++)
+		pause_json(out, arena, &rows[i]);
+	obj_end(out, ']');
+}
+
+void pause_say(struct arena *arena, const struct pause_row *row)
+{
+	say("paused: %s; to let it go on: ibid resume %s%s%s --reason R", pause_line(arena, row),
+	    pause_kind_name(row->kind), *row->name ? " " : "", row->name);
 }
 
 static int tell(const struct args *args, struct arena *arena, const struct pause_wish *wish,

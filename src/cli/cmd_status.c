@@ -90,9 +90,21 @@ static enum ibid_code look(struct store *store, struct arena *arena, const char 
 
 /* ---- Telling -------------------------------------------------------------------------------- */
 
-/* Toward one destination: what its relays do. */
-static const char *state_of(const struct backlog_row *row)
+/* What stops a destination as a whole; NULL: nothing does. */
+static const struct pause_row *pause_of(const struct status *status, const struct backlog_row *row)
 {
+	const struct pausable all = {row->destination, "", ""};
+	for (size_t i = 0; i < status->pause_count; i++)
+		if (pause_keeps(&status->pauses[i], &all))
+			return &status->pauses[i];
+	return NULL;
+}
+
+/* Toward one destination: what its relays do. */
+static const char *state_of(const struct status *status, const struct backlog_row *row)
+{
+	if (pause_of(status, row))
+		return "paused";
 	if (row->leased == OUTBOX_LANES)
 		return "running";
 	if (row->leased)
@@ -100,11 +112,11 @@ static const char *state_of(const struct backlog_row *row)
 	return row->backlog ? "stopped" : "idle";
 }
 
-static void add_outbox(struct str *out, const struct backlog_row *row)
+static void add_outbox(struct str *out, const struct status *status, const struct backlog_row *row)
 {
 	obj_begin(out, NULL, '{');
 	obj_text(out, "destination", row->destination);
-	obj_text(out, "state", state_of(row));
+	obj_text(out, "state", state_of(status, row));
 	obj_int(out, "backlog", row->backlog);
 	obj_int(out, "oldest_us", row->oldest_us);
 	obj_int(out, "held", row->held);
@@ -131,7 +143,7 @@ static bool print_json(struct arena *arena, const struct status *status)
 	obj_int(&out, "unknown", ledger->unknown);
 	obj_begin(&out, "outbox", '[');
 	for (size_t i = 0; i < status->outbox_count; i++)
-		add_outbox(&out, &status->outbox[i]);
+		add_outbox(&out, status, &status->outbox[i]);
 	obj_end(&out, ']');
 	obj_begin(&out, "exceptions", '{');
 	obj_int(&out, "open", ledger->open);
@@ -208,7 +220,8 @@ static void print_store(struct arena *arena, const struct status *status)
 	                           : NULL);
 }
 
-static void print_destination(struct arena *arena, const char *name, const struct backlog_row *row)
+static void print_destination(struct arena *arena, const char *name, const struct status *status,
+                              const struct backlog_row *row)
 {
 	const char *oldest = row->backlog ? arena_printf(arena, ", oldest %s",
 	                                                 duration_text(arena, row->oldest_us))
@@ -216,9 +229,9 @@ static void print_destination(struct arena *arena, const char *name, const struc
 	const char *parked = row->parked
 	                         ? arena_printf(arena, ", %s parked", grouped(arena, row->parked))
 	                         : "";
-	bool stopped = !row->leased && row->backlog;
+	bool stopped = !row->leased && row->backlog && !pause_of(status, row);
 	print_line(name, arena_printf(arena, "backlog %s%s", grouped(arena, row->backlog), oldest),
-	           arena_printf(arena, "%s: %s%s", row->destination, state_of(row), parked),
+	           arena_printf(arena, "%s: %s%s", row->destination, state_of(status, row), parked),
 	           row->parked ? "← needs a person"
 	           : stopped   ? "← ibid relay"
 	                       : NULL);
@@ -227,7 +240,7 @@ static void print_destination(struct arena *arena, const char *name, const struc
 static void print_outbox(struct arena *arena, const struct status *status)
 {
 	for (size_t i = 0; i < status->outbox_count; i++)
-		print_destination(arena, i ? "" : "outbox", &status->outbox[i]);
+		print_destination(arena, i ? "" : "outbox", status, &status->outbox[i]);
 }
 
 static void print_exceptions(struct arena *arena, const struct measurement *ledger)
@@ -240,6 +253,17 @@ static void print_exceptions(struct arena *arena, const struct measurement *ledg
 	           arena_printf(arena, "%s open, %s overdue", grouped(arena, ledger->open),
 	                        grouped(arena, ledger->overdue)),
 	           owners, ledger->overdue ? "← needs a person" : NULL);
+}
+
+/* What a person paused is that person's to resume; what refused everything needs somebody. */
+static void print_pauses(struct arena *arena, const struct status *status)
+{
+	for (size_t i = 0; i < status->pause_count; i++) {
+		const struct pause_row *row = &status->pauses[i];
+		print_line("paused", pause_line(arena, row), "",
+		           row->by_relay ? arena_printf(arena, "← ibid resume destination %s", row->name)
+		                         : NULL);
+	}
 }
 
 static void print_contracts(struct arena *arena, const struct agreement *contracts)
@@ -274,8 +298,7 @@ int cmd_status(const struct args *args)
 		print_store(&arena, &status);
 		print_outbox(&arena, &status);
 		print_exceptions(&arena, &status.ledger);
-		for (size_t i = 0; i < status.pause_count; i++)
-			print_line("paused", pause_line(&arena, &status.pauses[i]), "", NULL);
+		print_pauses(&arena, &status);
 		if (status.has_contracts)
 			print_contracts(&arena, &status.contracts);
 		exit = arena.failed ? say_no_memory() : CLI_OK;

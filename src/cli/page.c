@@ -72,6 +72,8 @@ static bool print_rows(struct arena *arena, const struct listing *listing, const
 		table_print(&table);
 	else
 		say("%s", listing->none);
+	if (listing->notes)
+		listing->notes(arena, rows, count);
 	return true;
 }
 

@@ -27,6 +27,8 @@ struct listing {
 	                       size_t *ret_count, struct ibid_err *err);
 	void (*row_json)(struct str *out, struct arena *arena, const void *row, int64_t now_us);
 	void (*add_row)(struct table *table, const void *row, int64_t now_us);
+	/* What has to be said about the rows of a table, after it; NULL: nothing. */
+	void (*notes)(struct arena *arena, const void *rows, size_t count);
 	/* What --after takes to go on behind the row; NULL: there are no pages. */
 	const char *(*place)(struct arena *arena, const void *row);
 };

@@ -4,11 +4,15 @@
 #define CLI_PAUSE_H
 
 #include "base/str.h"
-#include "store/store.h"
+#include "ledger/pause.h"
 
 void pause_json(struct str *out, struct arena *arena, const struct pause_row *row);
 
 /* "destination kafka-main since 2026-05-04T10:02:00Z, by anna: the broker is moved". */
 const char *pause_line(struct arena *arena, const struct pause_row *row);
+
+/* What keeps an event from going: as the member "paused", and for people, with what ends it. */
+void pauses_json(struct str *out, struct arena *arena, const struct pause_row *rows, size_t count);
+void pause_say(struct arena *arena, const struct pause_row *row);
 
 #endif

@@ -902,13 +902,17 @@ static void add_schemas(struct str *out, const struct contracts *contracts)
 	    "\"description\":\"`after` of the next page; missing on the last one\"}}}");
 	obj_raw(out, "EventDecision",
 	        "{\"type\":\"object\",\"required\":[\"eventId\",\"destination\",\"action\",\"by\","
-	        "\"proposed\",\"arrivedAt\"],\"additionalProperties\":false,\"properties\":{"
+	        "\"proposed\",\"arrivedAt\",\"paused\"],\"additionalProperties\":false,\"properties\":{"
 	        "\"action\":{\"enum\":[\"release\",\"skip\",\"cancel\"]},\"arrivedAt\":{\"type\":"
 	        "\"array\",\"items\":{\"type\":\"string\"},\"description\":\"where it had arrived "
 	        "before it was cancelled\"},\"by\":{\"type\":\"string\"},\"destination\":{\"type\":"
 	        "\"string\"},\"eventId\":{\"type\":\"string\",\"format\":\"uuid\"},"
-	        "\"exceptionId\":{\"type\":\"string\",\"format\":\"uuid\"},\"proposed\":{\"type\":"
-	        "\"boolean\"},\"state\":{\"type\":\"string\",\"description\":\"how the event is held "
+	        "\"exceptionId\":{\"type\":\"string\",\"format\":\"uuid\"},\"paused\":{\"type\":"
+	        "\"array\",\"items\":{\"$ref\":"
+	        "\"#/components/schemas/Pause\"},\"description\":\"released: what keeps the event from "
+	        "going all the "
+	        "same\"},\"proposed\":{\"type\":\"boolean\"},\"state\":{\"type\":\"string\","
+	        "\"description\":\"how the event is held "
 	        "there now\"}}}");
 	add_pause_schemas(out);
 	add_outbox_schemas(out);

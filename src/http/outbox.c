@@ -6,6 +6,7 @@
 #include "base/obj.h"
 #include "http/document.h"
 #include "http/openapi.h"
+#include "http/pause.h"
 #include "http/request.h"
 #include "ledger/outbox_look.h"
 
@@ -22,8 +23,14 @@ static void add_place(struct str *out, const char *place, int32_t partition, int
 		obj_int(out, "offset", offset);
 }
 
+/* All that is paused. */
+struct pauses_found {
+	const struct pause_row *rows;
+	size_t count;
+};
+
 /* How it stands, without the event. */
-static void add_standing(struct str *out, const struct outbox_row *row)
+static void add_standing(struct str *out, const struct outbox_row *row, struct pauses_found pauses)
 {
 	obj_text(out, "destination", row->destination);
 	obj_text(out, "state", outbox_state_name(row->state));
@@ -38,9 +45,14 @@ static void add_standing(struct str *out, const struct outbox_row *row)
 	add_text(out, "relay", row->relay);
 	add_place(out, row->place, row->partition, row->offset);
 	add_time(out, "publishedAt", row->published_us);
+	obj_begin(out, "paused", '[');
+	for (size_t i = 0; i < pauses.count; i++)
+		if (outbox_is_kept(row, &pauses.rows[i]))
+			add_pause(out, &pauses.rows[i]);
+	obj_end(out, ']');
 }
 
-static void add_item(struct str *out, const struct outbox_row *row)
+static void add_item(struct str *out, const struct outbox_row *row, struct pauses_found pauses)
 {
 	obj_begin(out, NULL, '{');
 	add_id(out, "eventId", row->event_id);
@@ -50,7 +62,7 @@ static void add_item(struct str *out, const struct outbox_row *row)
 	obj_text(out, "aggregateId", row->aggregate_id);
 	obj_int(out, "version", row->version);
 	add_text(out, "topic", row->topic);
-	add_standing(out, row);
+	add_standing(out, row, pauses);
 	add_time(out, "createdAt", row->created_us);
 	obj_end(out, '}');
 }
@@ -91,7 +103,7 @@ static void add_file(struct str *out, const struct outbox_file *file)
 	obj_begin(out, "destinations", '[');
 	for (size_t i = 0; i < file->row_count; i++) {
 		obj_begin(out, NULL, '{');
-		add_standing(out, &file->rows[i]);
+		add_standing(out, &file->rows[i], (struct pauses_found){file->pauses, file->pause_count});
 		if (memcmp(&file->exceptions[i], &none, sizeof none) != 0)
 			add_id(out, "exceptionId", file->exceptions[i]);
 		obj_end(out, '}');
@@ -173,13 +185,13 @@ static const char *read_filter(struct request *request, struct outbox_filter *re
 }
 
 static void answer_page(struct request *request, const struct outbox_row *rows, size_t count,
-                        bool full)
+                        struct pauses_found pauses, bool full)
 {
 	struct str out = STR_INIT(DOCUMENT_BYTES_MAX);
 	obj_begin(&out, NULL, '{');
 	obj_begin(&out, "items", '[');
 	for (size_t i = 0; i < count; i++)
-		add_item(&out, &rows[i]);
+		add_item(&out, &rows[i], pauses);
 	obj_end(&out, ']');
 	if (full)
 		add_text(&out, "next", outbox_place_text(&request->arena, &rows[count - 1]));
@@ -193,16 +205,20 @@ static void look_through(void *user)
 	struct store *store = store_of(request);
 	struct outbox_filter filter;
 	struct outbox_row *rows = NULL;
+	struct pause_row *pauses = NULL;
 	struct uuid after;
 	struct ibid_err err = {0};
-	size_t count = 0;
+	size_t count = 0, pause_count = 0;
 	const char *wrong = read_filter(request, &filter, &after);
 	if (wrong)
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST, "%s", wrong);
-	else if (store->ops->list_outbox(store, &request->arena, &filter, &rows, &count, &err))
+	else if (store->ops->list_outbox(store, &request->arena, &filter, &rows, &count, &err) ||
+	         store->ops->list_pauses(store, &request->arena, filter.tenant, &pauses, &pause_count,
+	                                 &err))
 		answer_error(&request->answer, &request->arena, &err);
 	else
-		answer_page(request, rows, count, count == filter.limit);
+		answer_page(request, rows, count, (struct pauses_found){pauses, pause_count},
+		            count == filter.limit);
 	request_answered(request);
 }
 
@@ -294,9 +310,10 @@ void add_outbox_schemas(struct str *out)
 {
 	begin_schema(out, "OutboxItem",
 	             "[\"eventId\",\"key\",\"type\",\"aggregateType\",\"aggregateId\",\"version\","
-	             "\"topic\",\"destination\",\"state\",\"attempts\",\"createdAt\"]");
+	             "\"topic\",\"destination\",\"state\",\"attempts\",\"paused\",\"createdAt\"]");
 	add_members(out, event_members);
 	add_members(out, standing_members);
+	obj_raw(out, "paused", ARRAY_OF("Pause"));
 	add_state_schema(out);
 	end_schema(out);
 	begin_schema(out, "Outbox", "[\"items\"]");
@@ -305,8 +322,9 @@ void add_outbox_schemas(struct str *out)
 	        "{\"type\":\"string\",\"description\":\"`after` of the next page; missing on the last "
 	        "one\"}");
 	end_schema(out);
-	begin_schema(out, "OutboxStanding", "[\"destination\",\"state\",\"attempts\"]");
+	begin_schema(out, "OutboxStanding", "[\"destination\",\"state\",\"attempts\",\"paused\"]");
 	add_members(out, standing_members);
+	obj_raw(out, "paused", ARRAY_OF("Pause"));
 	add_state_schema(out);
 	obj_raw(out, "exceptionId", id_schema);
 	end_schema(out);

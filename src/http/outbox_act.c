@@ -4,6 +4,7 @@
 #include "ledger/outbox_act.h"
 #include "base/obj.h"
 #include "http/act.h"
+#include "http/pause.h"
 
 #include <string.h>
 
@@ -73,6 +74,10 @@ static void answer_done(struct request *request, const struct event_act *act,
 	if (acted->has_item)
 		add_id(&out, "exceptionId", acted->item_id);
 	add_names(&out, "arrivedAt", &request->arena, acted->arrived);
+	obj_begin(&out, "paused", '[');
+	for (size_t i = 0; i < acted->pause_count; i++)
+		add_pause(&out, &acted->pauses[i]);
+	obj_end(&out, ']');
 	obj_end(&out, '}');
 	const char *json = out.failed || request->arena.failed
 	                       ? NULL

@@ -8,12 +8,13 @@
 #include "base/obj.h"
 #include "http/act.h"
 #include "http/document.h"
+#include "http/pause.h"
 
 #include <string.h>
 
 /* ---- Documents ------------------------------------------------------------------------------ */
 
-static void add_pause(struct str *out, const struct pause_row *row)
+void add_pause(struct str *out, const struct pause_row *row)
 {
 	char since[INSTANT_TEXT_SIZE];
 	instant_write(row->since_us, since);

@@ -600,12 +600,26 @@ static enum ibid_code tell_faster(struct doing *doing, enum ibid_code code, stru
 	               "others act on it at the same time; nothing was done: try again");
 }
 
-/* What was cancelled may have arrived before, somewhere. */
-static enum ibid_code tell_arrived(struct doing *doing, struct ibid_err *err)
+static enum ibid_code tell_pauses(struct doing *doing, struct ibid_err *err)
+{
+	struct store *store = doing->acting->store;
+	struct acted *acted = doing->acted;
+	struct delivery_subject subject;
+	enum ibid_code code = delivery_find(store, doing->arena, &acted->item, &subject, err);
+	return code ? code
+	            : delivery_pauses(store, doing->arena, &subject, &acted->pauses,
+	                              &acted->pause_count, err);
+}
+
+/* What was cancelled may have arrived before, somewhere; what was released may not go yet. */
+static enum ibid_code tell_delivery(struct doing *doing, struct ibid_err *err)
 {
 	const struct exception_row *item = &doing->acted->item;
-	if (strcmp(item->subject_type, "delivery") != 0 || !item->resolution ||
-	    strcmp(item->resolution, "cancel") != 0)
+	if (strcmp(item->subject_type, "delivery") != 0 || !item->resolution)
+		return IBID_OK;
+	if (strcmp(item->resolution, "release") == 0)
+		return tell_pauses(doing, err);
+	if (strcmp(item->resolution, "cancel") != 0)
 		return IBID_OK;
 	return delivery_arrived(doing->acting->store, doing->arena, item, &doing->acted->arrived, err);
 }
@@ -635,7 +649,7 @@ enum ibid_code exception_act(const struct acting *acting, struct arena *arena,
 		code = runs[act->kind](&doing, err);
 	if (code == IBID_RETRY || code == IBID_FENCED || code == IBID_BUSY)
 		return tell_faster(&doing, code, err);
-	if (!code && (look(&doing, err) || tell_arrived(&doing, err)))
+	if (!code && (look(&doing, err) || tell_delivery(&doing, err)))
 		code = IBID_OK; /* it is done: what is shown is what was there before */
 	return code;
 }

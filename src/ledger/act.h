@@ -46,9 +46,11 @@ enum act_refusal {
 
 struct acted {
 	enum act_refusal refusal;
-	bool proposed;       /* it waits for a second person */
-	const char *action;  /* what was done or proposed: "confirm-executed", "assign" */
-	const char *arrived; /* cancelled: where it had arrived, joined by commas; NULL: nowhere */
+	bool proposed;            /* it waits for a second person */
+	const char *action;       /* what was done or proposed: "confirm-executed", "assign" */
+	const char *arrived;      /* cancelled: where it had arrived, joined by commas; NULL: nowhere */
+	struct pause_row *pauses; /* released: what keeps the event from going all the same */
+	size_t pause_count;
 	struct exception_row item; /* as it is now */
 };
 

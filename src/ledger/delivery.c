@@ -2,6 +2,7 @@
 #include "ledger/delivery.h"
 
 #include "ledger/act.h"
+#include "ledger/pause.h"
 
 #include <string.h>
 
@@ -92,6 +93,25 @@ enum ibid_code delivery_decide(struct tx *tx, struct arena *arena,
 	};
 	return to == HOLD_CANCELLED ? withdraw(tx, arena, subject, deed, err)
 	                            : tx->store->ops->decide_hold(tx, &decision, err);
+}
+
+enum ibid_code delivery_pauses(struct store *store, struct arena *arena,
+                               const struct delivery_subject *subject, struct pause_row **ret,
+                               size_t *ret_count, struct ibid_err *err)
+{
+	const struct pausable event = {subject->destination, subject->event.tenant,
+	                               subject->event.type};
+	struct pause_row *rows = NULL;
+	size_t count = 0, kept = 0;
+	enum ibid_code code = store->ops->list_pauses(store, arena, event.tenant, &rows, &count, err);
+	if (code)
+		return code;
+	for (size_t i = 0; i < count; i++)
+		if (pause_keeps(&rows[i], &event))
+			rows[kept++] = rows[i];
+	*ret = rows;
+	*ret_count = kept;
+	return IBID_OK;
 }
 
 enum ibid_code delivery_arrived(struct store *store, struct arena *arena,

@@ -27,6 +27,12 @@ IBID_CHECK enum ibid_code delivery_decide(struct tx *tx, struct arena *arena,
                                           enum hold_state to, const struct deed *deed,
                                           struct ibid_err *err);
 
+/* What is paused and keeps the event from going to the destination. */
+IBID_CHECK enum ibid_code delivery_pauses(struct store *store, struct arena *arena,
+                                          const struct delivery_subject *subject,
+                                          struct pause_row **ret, size_t *ret_count,
+                                          struct ibid_err *err);
+
 /* Destinations where the item's event arrived, joined by commas; NULL: none. */
 IBID_CHECK enum ibid_code delivery_arrived(struct store *store, struct arena *arena,
                                            const struct exception_row *item, const char **ret,

@@ -67,6 +67,13 @@ static enum ibid_code find_item(struct deciding *deciding, struct ibid_err *err)
 	return code;
 }
 
+static enum ibid_code find_pauses(struct deciding *deciding, struct ibid_err *err)
+{
+	const struct delivery_subject subject = {deciding->act->destination, deciding->event};
+	return delivery_pauses(deciding->acting->store, deciding->arena, &subject,
+	                       &deciding->acted->pauses, &deciding->acted->pause_count, err);
+}
+
 static enum ibid_code look(struct deciding *deciding, struct ibid_err *err)
 {
 	struct store *store = deciding->acting->store;
@@ -274,6 +281,8 @@ enum ibid_code outbox_act(const struct acting *acting, struct arena *arena,
 		return err_set(err, IBID_NOMEM, "out of memory");
 	enum ibid_code code = run(&deciding, err);
 	if (!code && find_hold(&deciding, &ignored))
-		ret->is_held = false; /* it is done, and can't be shown */
+		ret->is_held = false; /* it is done, and can't be shown; likewise: */
+	if (!code && strcmp(act->action, "release") == 0 && find_pauses(&deciding, &ignored))
+		ret->pause_count = 0;
 	return code;
 }

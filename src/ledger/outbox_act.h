@@ -20,9 +20,11 @@ struct event_act {
 
 struct event_acted {
 	enum act_refusal refusal;
-	bool proposed;       /* it waits for a second person, who approves the item */
-	const char *arrived; /* cancelled: where it had arrived, joined by commas; NULL: nowhere */
-	bool has_item;       /* it has one, or had: */
+	bool proposed;            /* it waits for a second person, who approves the item */
+	const char *arrived;      /* cancelled: where it had arrived, joined by commas; NULL: nowhere */
+	struct pause_row *pauses; /* released: what keeps it from going all the same */
+	size_t pause_count;
+	bool has_item; /* it has one, or had: */
 	struct uuid item_id;
 	bool is_held;
 	struct hold_row hold; /* as it is now, at the destination */

@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ledger/outbox_look.h"
 
+#include "ledger/pause.h"
+
+bool outbox_is_kept(const struct outbox_row *row, const struct pause_row *pause)
+{
+	const struct pausable event = {row->destination, row->tenant, row->type};
+	bool over = row->state == OUTBOX_PUBLISHED || row->state == OUTBOX_SKIPPED ||
+	            row->state == OUTBOX_CANCELLED;
+	return !over && pause_keeps(pause, &event);
+}
+
 /* The one that the relay opens when it parks an event. */
 static enum ibid_code find_exception(struct store *store, struct arena *arena,
                                      const struct outbox_row *row, struct uuid *ret,
@@ -38,6 +48,8 @@ enum ibid_code outbox_file_read(struct store *store, struct arena *arena, const 
 	if (!code)
 		code = store->ops->list_deliveries(store, arena, tenant, id, &file.deliveries,
 		                                   &file.delivery_count, err);
+	if (!code)
+		code = store->ops->list_pauses(store, arena, tenant, &file.pauses, &file.pause_count, err);
 	if (code)
 		return code;
 	file.exceptions = arena_array(arena, file.row_count, sizeof *file.exceptions);

@@ -10,9 +10,14 @@ struct outbox_file {
 	struct outbox_row *rows; /* how it stands toward each destination, by their names */
 	struct uuid *exceptions; /* that are open for them, in their order; all zero: none */
 	size_t row_count;
+	struct pause_row *pauses; /* what is paused of everybody's and of the tenant's */
+	size_t pause_count;
 	struct delivery_row *deliveries; /* all of them, the oldest first */
 	size_t delivery_count;
 };
+
+/* Does the pause keep it from going there? None does where it has arrived or was given up. */
+bool outbox_is_kept(const struct outbox_row *row, const struct pause_row *pause);
 
 /* IBID_NOT_FOUND when the tenant has no such event. */
 IBID_CHECK enum ibid_code outbox_file_read(struct store *store, struct arena *arena,

@@ -37,6 +37,16 @@ const char *pause_subject(struct arena *arena, enum pause_kind kind, const char 
 	                           : arena_printf(arena, "%s %s", pause_kind_name(kind), name);
 }
 
+bool pause_keeps(const struct pause_row *row, const struct pausable *event)
+{
+	switch (row->kind) {
+	case PAUSE_DESTINATION: return strcmp(row->name, event->destination) == 0;
+	case PAUSE_EVENT:
+		return strcmp(row->name, event->type) == 0 && strcmp(row->tenant, event->tenant) == 0;
+	default: return true;
+	}
+}
+
 static enum ibid_code no_memory(struct ibid_err *err)
 {
 	return err_set(err, IBID_NOMEM, "out of memory");

@@ -45,6 +45,13 @@ IBID_CHECK enum ibid_code pause_act(const struct pausing *pausing, struct arena 
                                     const struct pause_wish *wish, struct pause_done *ret,
                                     struct ibid_err *err);
 
+/* An event that has yet to go somewhere. */
+struct pausable {
+	const char *destination, *tenant, *type;
+};
+/* Does the pause keep it from going there? */
+bool pause_keeps(const struct pause_row *row, const struct pausable *event);
+
 /* "the relay", "destination kafka-main", "event Paid". */
 const char *pause_subject(struct arena *arena, enum pause_kind kind, const char *name);
 

@@ -2,12 +2,13 @@
 """What a relay says in its log, once for each change, and what the command line says about events that do not leave: parked
 events, breakers, paused destinations; that after resuming they leave at once (C06, F02, K07). Both stores. Needs IBID_TEST_PG."""
 import json
+import os
 import unittest
 
 import serve_bed
 from relay_bed import Receivers, wait_until
 from serve_bed import Server
-from test_pause import People
+from test_pause import People, bearer
 
 BREAKER = "relay.destinations.out.breaker."
 
@@ -106,6 +107,107 @@ class Notices(Receivers, People):
         self.assertIn("ibid resume destination out", disabled["do"])
         paused, = self.await_said(relay, "relay.paused")
         self.assertEqual((paused["by"], "WEBHOOK_GONE" in paused["reason"]), ("relay", True))
+
+    # ---- On the command line --------------------------------------------------------------------
+
+    def ask(self, *words, who="olga"):
+        """What it prints, and what it says beside that."""
+        done = self.ibid(*words, "--store", self.url, env=dict(os.environ, IBID_TOKEN=self.tokens[who]))
+        self.assertEqual(done.returncode, 0, (words, done.stdout, done.stderr))
+        return done.stdout, done.stderr
+
+    def ask_json(self, *words, **more):
+        return [json.loads(line) for line in self.ask(*words, "--json", **more)[0].splitlines()]
+
+    def refused(self, *topics):
+        """Events of these topics that are parked, by topic."""
+        receiver, settings = self.receiver(lambda headers, body: receiver.status if headers["ce-subject"] in topics else 200)
+        receiver.status = 422
+        server = Server(self)
+        self.write(server, 5)
+        relay = self.relay(*settings)
+        wait_until(lambda: self.evidence("out") == 5 - len(topics), lambda: str(self.evidence("out")))
+        rows = wait_until(lambda: len(self.ask_json("outbox", "list", "--state", "parked")) == len(topics) and
+                          self.ask_json("outbox", "list", "--state", "parked"), "they are not parked")
+        return server, relay, receiver, {row["aggregate_id"]: row["event_id"] for row in rows}
+
+    def test_what_is_released_while_its_destination_is_paused_is_said_to_wait(self):
+        server, relay, receiver, parked = self.refused("t1", "t2", "t3", "t4")
+        out = ("--destination", "out", "--reason", "mended")
+        receiver.status = 200
+        self.act("ada", "pause", "destination", "out", reason="its disk is full")
+        self.await_said(relay, "relay.paused")
+        since = self.paused()[0]["since"]
+        says = "ibid: paused: destination out since %s, by ada: its disk is full; " \
+               "to let it go on: ibid resume destination out --reason R\n" % since
+        self.assertEqual(self.ask("outbox", "release", parked["t1"], *out),
+                         ("released   %s  at out by olga\n" % parked["t1"], says))
+        released, = self.ask_json("outbox", "release", parked["t2"], *out)
+        self.assertEqual([(one["kind"], one["name"], one["by"], one["reason"], one["since"]) for one in released["paused"]],
+                         [("destination", "out", "ada", "its disk is full", since)])
+        item = {item["subject_id"]: item["id"] for item in self.items()}["out/" + parked["t3"]]
+        said = self.ask("exception", "resolve", item, "--action", "release", "--reason", "mended")
+        self.assertEqual(said[1], says)
+        answer = server.ask("POST", "/v1/outbox/%s/release" % parked["t4"], json.dumps({"destination": "out", "reason": "mended"}),
+                            {"Content-Type": "application/json", **bearer(self.tokens["olga"])})
+        self.assertEqual([(one["kind"], one["name"], one["by"], one["since"]) for one in answer.json["paused"]],
+                         [("destination", "out", "ada", since)], answer)
+        for topic in ("t1", "t2", "t3", "t4"):
+            self.assertEqual(self.ask("outbox", "show", parked[topic], "--tenant", "t")[0].count(
+                "  paused     destination out since %s, by ada: its disk is full\n" % since), 1)
+        self.assertEqual(self.evidence("out"), 1)
+        self.ask("resume", "destination", "out", "--reason", "there is room", who="ada")
+        wait_until(lambda: self.evidence("out") == 5, lambda: str(self.evidence("out")))
+        self.assertNotIn("paused", self.ask("outbox", "show", parked["t1"], "--tenant", "t")[0])
+
+    def test_a_release_without_a_pause_says_nothing_of_one(self):
+        _, _, _, parked = self.refused("t1", "t2")
+        self.act("olga", "pause", "event", "Marked")  # these are Noted
+        out = ("--destination", "out", "--reason", "mended")
+        self.assertEqual(self.ask("outbox", "release", parked["t1"], *out)[1], "")
+        self.assertEqual(self.ask_json("outbox", "release", parked["t2"], *out)[0]["paused"], [])
+
+    def test_the_list_and_the_status_name_the_pause_for_what_it_keeps(self):
+        server, relay, _, parked = self.refused("t1")
+        self.act("ada", "pause", "destination", "out", reason="its disk is full")
+        self.act("olga", "pause", "event", "Marked", reason="wrong since noon")
+        self.await_said(relay, "relay.paused", 2)
+        self.mixed(server, "new", "Noted", "Marked")
+        table, notes = self.ask("outbox", "list")
+        self.assertRegex(notes, r"\Aibid: paused: destination out since \S+, by ada: its disk is full; .*\n"
+                                r"ibid: paused: event Marked of tenant t since \S+, by olga: wrong since noon; .*\n\Z")
+        reasons = {line.split()[0]: line.split()[-1] for line in table.splitlines()[1:]}
+        rows = self.ask_json("outbox", "list")
+        self.assertEqual(len(rows), 7)
+        by_http = server.get("/v1/outbox").json["items"]
+        self.assertEqual({row["eventId"]: [one["reason"] for one in row["paused"]] for row in by_http},
+                         {row["event_id"]: [one["reason"] for one in row["paused"]] for row in rows})
+        for row in rows:
+            kinds = [one["kind"] for one in row["paused"]]
+            shown = self.ask_json("outbox", "show", row["event_id"], "--tenant", "t")[0]["destinations"][0]
+            self.assertEqual(shown["paused"], row["paused"])
+            if row["state"] == "PUBLISHED":
+                self.assertEqual((kinds, reasons[row["event_id"]]), ([], "-"))
+            elif row["event_id"] == parked["t1"]:
+                self.assertEqual((kinds, reasons[row["event_id"]]), (["destination"], "WEBHOOK_REFUSED"))
+            else:
+                self.assertEqual((kinds, reasons[row["event_id"]]),
+                                 (["destination"] + ["event"] * (row["type"] == "Marked"), "DESTINATION_PAUSED"))
+        self.assertRegex(self.ask("status")[0], r"(?m)^outbox     backlog 3, oldest .* +out: paused, 1 parked  ← needs a person$")
+        self.assertEqual(self.ask_json("status")[0]["outbox"][0]["state"], "paused")
+        self.assertEqual(self.ask("outbox", "list", "--state", "published")[1], "")
+        self.act("ada", "resume", "destination", "out")
+        wait_until(lambda: self.held("EVENT_TYPE_PAUSED") == 1, "it does not wait")
+        self.assertRegex(self.ask("outbox", "list")[1], r"\Aibid: paused: event Marked of tenant t .*\n\Z")
+        self.assertRegex(self.ask("status")[0], r"(?m)^outbox     .*out: running")
+
+    def test_the_status_says_how_to_resume_what_the_relay_has_disabled(self):
+        _, settings = self.receiver(lambda headers, body: 410)
+        self.write(Server(self), 2)
+        self.relay(*settings)
+        wait_until(self.paused, "it is not paused")
+        self.assertRegex(self.ask("status")[0], r"(?m)^paused     destination out since \S+, by relay: "
+                                                r"WEBHOOK_GONE: .*  ← ibid resume destination out$")
 
 
 class OnSqlite(Notices, serve_bed.Sqlite, unittest.TestCase):
