@@ -14,6 +14,7 @@ struct api_seams {
 	struct env *env;                                        /* NULL: the system's */
 	struct store *(*wrap)(void *user, struct store *store); /* NULL: none */
 	void *user;
+	bool checks_scripts; /* refuse scripts that the store can't prepare: see script_check.h */
 };
 
 IBID_CHECK enum ibid_code api_open(const struct ibid_options *options,

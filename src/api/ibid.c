@@ -4,6 +4,7 @@
 #include "base/canon.h"
 #include "ledger/erase.h"
 #include "ledger/keep.h"
+#include "ledger/script_check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +80,8 @@ enum ibid_code api_open(const struct ibid_options *given, const struct api_seams
 		code = store_open(&store_options, &store, err);
 	if (!code)
 		code = store->ops->check_schema(store, &version, err);
+	if (!code && seams && seams->checks_scripts)
+		code = script_check_all(store, contracts, &store_options.log, err);
 	if (code) {
 		store_close(store);
 		contracts_free(contracts);

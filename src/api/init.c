@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* init.c -- make a store ready for a directory of contracts: migrate, apply the business schema
- * once, refuse columns that would round money, keep the contracts. Safe to run again, and side by
- * side. */
+ * once, refuse columns that would round money and scripts that would not run, keep the contracts.
+ * Safe to run again, and side by side. */
 #include "api/api.h"
+
+#include "ledger/script_check.h"
 
 #include <stdio.h>
 
@@ -72,11 +74,11 @@ enum ibid_code api_init(const struct ibid_options *given, const struct api_seams
 		code = store->ops->migrate(store, &report.schema_from, &report.schema_to, err);
 	if (!code)
 		code = apply_schema_file(store, contracts, store_options.env, &report, err);
+	if (!code)
+		code = script_check_all(store, contracts, &store_options.log, err);
 	if (!code) {
 		struct ledger *ledger = NULL;
 		report.contracts = contracts_count(contracts) + contracts_event_count(contracts);
-		/* Opening reads every script: what is wrong with one shows now, not at the first command.
-		 */
 		code = ledger_open(store, contracts, store_options.env, store_options.log, options.busy_ms,
 		                   options.queue, &ledger, err);
 		store = NULL;

@@ -7,8 +7,10 @@
 #include "contract/review.h"
 #include "ledger/ledger.h"
 #include "ledger/params.h"
+#include "ledger/script_check.h"
 #include "store/script.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- check ---------------------------------------------------------------------------------- */
@@ -96,6 +98,10 @@ static size_t bad_scripts(const struct args *args, const struct contracts *contr
 		const struct contract *contract = contracts_at(contracts, i);
 		if (contract->script)
 			bad += !check_script(args, contracts, contract, contract->script);
+		if (contract->already)
+			bad += !check_script(args, contracts, contract, contract->already);
+		if (contract->state)
+			bad += !check_script(args, contracts, contract, contract->state);
 		if (contract->staged.query)
 			bad += !check_script(args, contracts, NULL, contract->staged.query);
 		for (size_t k = 0; k < contract->unique_count; k++)
@@ -104,17 +110,71 @@ static size_t bad_scripts(const struct args *args, const struct contracts *contr
 	return bad;
 }
 
+/* What a store says about the scripts, printed as it comes. */
+struct script_report {
+	const struct args *args;
+	size_t bad;
+};
+
+static void print_finding(void *user, enum finding_level level, const char *what,
+                          const char *advice)
+{
+	struct script_report *report = user;
+	char *file = strdup(what), *line = file ? strchr(file, ':') : NULL;
+	(void)advice;
+	if (level != FINDING_REFUSE) {
+		say("warning: %s", what);
+	} else if (args_has(report->args, OPT_JSON) && line) {
+		char *text = strstr(line, ": ");
+		*line = 0;
+		(void)print_problem_json(&(struct contract_problem){
+		    .file = file, .line = atoi(line + 1), .text = text ? text + 2 : what});
+	} else {
+		out_textf("%s\n", what);
+	}
+	report->bad += level == FINDING_REFUSE;
+	free(file);
+}
+
+/* With a store: as its database sees them; otherwise as far as their texts show it. Who has set one
+ * for all commands may check contracts before the store is made. */
+static enum ibid_code check_scripts(const struct args *args, const struct contracts *contracts,
+                                    size_t *ret_bad, struct ibid_err *err)
+{
+	struct script_report report = {.args = args};
+	struct store *store = NULL;
+	if (!args_has(args, OPT_STORE)) {
+		*ret_bad = bad_scripts(args, contracts);
+		return IBID_OK;
+	}
+	enum ibid_code code = open_store(args, false, true, &store, err);
+	if ((code == IBID_NOT_FOUND || code == IBID_SCHEMA) &&
+	    args->from_environment & BIT(OPT_STORE)) {
+		say("warning: no database has prepared the scripts: %s", err->text);
+		*ret_bad = bad_scripts(args, contracts);
+		return IBID_OK;
+	}
+	if (!code)
+		code = script_check(store, contracts, NULL, print_finding, &report, err);
+	store_close(store);
+	*ret_bad = report.bad;
+	return code;
+}
+
 int cmd_contract_check(const struct args *args)
 {
 	struct ibid_err err = {0};
 	struct contracts *contracts = NULL;
 	int exit = CLI_OK;
+	size_t bad = 0;
 	if (!dir_of(args))
 		return usage_no_dir(args);
 	enum ibid_code code = contracts_load(dir_of(args), &contracts, &err);
 	size_t count = contracts ? contracts_count(contracts) + contracts_event_count(contracts) : 0;
-	size_t bad = code ? 0 : bad_scripts(args, contracts);
-	if (code == IBID_CONTRACT)
+	bool open = code == IBID_CONTRACT;
+	if (!code)
+		code = check_scripts(args, contracts, &bad, &err);
+	if (open)
 		exit = print_problems(args, contracts);
 	else if (code)
 		exit = say_err(&err);
@@ -187,11 +247,26 @@ int cmd_contract_matrix(const struct args *args)
 
 /* ---- review --------------------------------------------------------------------------------- */
 
+struct script_trouble {
+	struct arena *arena;
+	const char *text; /* NULL: none yet */
+};
+
+static void keep_trouble(void *user, enum finding_level level, const char *what, const char *advice)
+{
+	struct script_trouble *trouble = user;
+	(void)advice;
+	if (level == FINDING_REFUSE)
+		trouble->text = trouble->text ? arena_printf(trouble->arena, "%s; %s", trouble->text, what)
+		                              : arena_strdup(trouble->arena, what);
+}
+
 /* What the store says about one contract. */
 static enum ibid_code look_at(struct store *store, struct arena *arena,
-                              const struct contract *contract, struct review_live *ret,
-                              struct ibid_err *err)
+                              const struct contracts *contracts, const struct contract *contract,
+                              struct review_live *ret, struct ibid_err *err)
 {
+	struct script_trouble trouble = {.arena = arena};
 	struct contract_row *kept = arena_alloc(arena, sizeof *kept);
 	struct index_row *indexes = arena_array(arena, contract->unique_count + 1, sizeof *indexes);
 	if (!kept || !indexes)
@@ -200,7 +275,12 @@ static enum ibid_code look_at(struct store *store, struct arena *arena,
 	                                               contract->version, kept, err);
 	if (code && code != IBID_NOT_FOUND)
 		return code;
-	*ret = (struct review_live){store->ops->name, code ? NULL : kept, indexes};
+	*ret = (struct review_live){
+	    .store = store->ops->name, .kept = code ? NULL : kept, .indexes = indexes};
+	code = script_check(store, contracts, contract, keep_trouble, &trouble, err);
+	if (code)
+		return code;
+	ret->scripts = trouble.text;
 	for (size_t i = 0; i < contract->unique_count; i++) {
 		indexes[i] = (struct index_row){0};
 		code = store->ops->describe_index(store, arena, contract->uniques[i].name, &indexes[i],
@@ -224,7 +304,7 @@ static enum ibid_code look_at_all(const struct args *args, struct arena *arena,
 	if (!code && !lives)
 		code = err_set(err, IBID_NOMEM, "out of memory");
 	for (size_t i = 0; !code && i < contracts_count(contracts); i++)
-		code = look_at(store, arena, contracts_at(contracts, i), &lives[i], err);
+		code = look_at(store, arena, contracts, contracts_at(contracts, i), &lives[i], err);
 	store_close(store);
 	if (!code)
 		*ret = lives;

@@ -2,6 +2,7 @@
 /* cmd_doctor.c -- what is unsafe: about the database, ibid's schema in it, and the contracts. */
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "ledger/script_check.h"
 
 #include <string.h>
 
@@ -98,6 +99,8 @@ static enum ibid_code check_contracts(struct report *report, struct arena *arena
 			code = check_kept(report, arena, store, contracts_at(contracts, i), err);
 		for (size_t i = 0; store && !code && i < contracts_event_count(contracts); i++)
 			code = check_kept(report, arena, store, contracts_event_at(contracts, i), err);
+		if (store && !code)
+			code = script_check(store, contracts, NULL, finding, report, err);
 	}
 	contracts_free(contracts);
 	return code;

@@ -45,13 +45,17 @@ const struct cli_command cli_commands[] = {
     {
         .name = "contract check",
         .run = cmd_contract_check,
-        .takes = CONTRACTS | JSON,
+        .takes = STORE | CONTRACTS | JSON,
         .operands = "[DIR]",
         .operand_max = 1,
         .summary = "find what is wrong or left open in contracts",
         .details = "Reads every contract of the directory and prints each problem with its file,\n"
-                   "its line and the question that is left open. Exit code 8 when there is one.",
-        .examples = "  $ ibid contract check examples/payments\n",
+                   "its line and the question that is left open. With a store, its database\n"
+                   "prepares every script: a missing table or column, a parameter of the wrong\n"
+                   "type or a wrong answer is a problem, too. Nothing is run. Exit code 8 when\n"
+                   "there is a problem.",
+        .examples = "  $ ibid contract check examples/payments\n"
+                    "  $ ibid contract check examples/payments --store sqlite:pay.db\n",
     },
     {
         .name = "contract matrix",

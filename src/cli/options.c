@@ -164,8 +164,8 @@ static void fill_from_environment(struct args *args)
 		const char *variable = option_specs[i].environment, *value = args->values[i];
 		if (!variable || !takes_option(args->command, (enum option)i))
 			continue;
-		if (!value)
-			value = getenv(variable);
+		if (!value && (value = getenv(variable)))
+			args->from_environment |= BIT(i);
 		/* An empty one is an unset variable of somebody's script. */
 		args->values[i] = value && *value ? value : NULL;
 	}

@@ -98,6 +98,7 @@ struct cli_command;
 struct args {
 	const struct cli_command *command;
 	const char *values[OPT_COUNT]; /* NULL: not given; a switch that is set is "" */
+	uint64_t from_environment;     /* BIT(OPT_...): of them, those that the command line lacks */
 	const char *operands[OPERANDS_MAX];
 	size_t operand_count;
 	struct arena arena; /* of what the file of --config says */

@@ -911,8 +911,11 @@ static struct answer scripts(const struct view *view)
 		return ANSWER(view, FAIL, "%s is missing: write it, or use another store", missing);
 	if (missing)
 		return ANSWER(view, ASK, "%s is missing: is that store never used?", missing);
-	return ANSWER(view, PASS, "every script is there%s%s", store ? " for " : " for both stores",
-	              store ? store : "");
+	if (!store)
+		return ANSWER(view, PASS, "every script is there for both stores");
+	if (view->live->scripts)
+		return ANSWER(view, FAIL, "it does not run: %s", view->live->scripts);
+	return ANSWER(view, PASS, "every script is there for %s, and its database prepares it", store);
 }
 
 /* The rules refuse a contract whose strategy lacks something; what only the store, or a person, can
@@ -1059,7 +1062,7 @@ static const struct question {
 
     {OURS, complete_question, complete},
     {OURS, "Does the store keep the contract that the directory holds?", kept},
-    {OURS, "Is there a script for the store?", scripts},
+    {OURS, "Is there a script for the store, and would it run?", scripts},
     {OURS, "Does every event have one owner?", event_owner},
     {OURS, "Does the strategy have what it needs?", strategy},
     {OURS, "What is kept of a payload, and how?", payload_kept},

@@ -16,7 +16,8 @@ struct review_live {
 	const char *store;               /* "sqlite", "postgres" */
 	const struct contract_row *kept; /* under this version; NULL: none */
 	const struct index_row
-	    *indexes; /* one per `unique`; a NULL table: there is none of that name */
+	    *indexes;        /* one per `unique`; a NULL table: there is none of that name */
+	const char *scripts; /* what keeps its scripts from running there; NULL: nothing */
 };
 
 struct review_counts {

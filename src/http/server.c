@@ -83,12 +83,13 @@ static enum ibid_code house_open(struct server *server, struct house **ret, stru
 		return err_set(err, IBID_NOMEM, "out of memory");
 	int64_t connections = settings->connections ? settings->connections
 	                                            : settings->threads + CONNECTIONS_SPARE;
-	enum ibid_code code = ibid_open(
+	const struct api_seams seams = {.checks_scripts = true};
+	enum ibid_code code = api_open(
 	    IBID_OPTIONS(.store = settings->store, .contracts = settings->contracts,
 	                 .log = server->log.fn, .log_user = server->log.user,
 	                 .connections = (unsigned)connections, .queue = (unsigned)settings->queue,
 	                 .key_file = settings->key_file),
-	    &house->ibid, err);
+	    &seams, &house->ibid, err);
 	if (!code)
 		code = ledger_remember(house->ibid->ledger, settings->replay_memory_us, err);
 	if (!code)

@@ -9,8 +9,8 @@
 #include "contract/event.h"
 #include "ledger/duplicates.h"
 #include "ledger/group.h"
-#include "ledger/params.h"
 #include "ledger/recent.h"
+#include "ledger/script_check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -105,45 +105,30 @@ enum ibid_code ledger_keep_contracts(struct store *store, const struct contracts
 	return code;
 }
 
-/* `contract` as in params_specs. */
-static enum ibid_code make_script(struct ledger *ledger, const struct contract *contract,
-                                  const char *file, struct script **ret, struct ibid_err *err)
-{
-	struct arena arena = {0};
-	const char *text;
-	struct param_spec *specs = NULL;
-	size_t count = 0;
-	enum ibid_code code = contracts_read_file(ledger->contracts, &arena, file,
-	                                          ledger->store->ops->name, &text, err);
-	if (!code)
-		code = params_specs(&arena, contract, &specs, &count, err);
-	if (!code) {
-		const char *shown = contract_file_name(&arena, file, ledger->store->ops->name);
-		code = ledger->store->ops->make_script(ledger->store, shown ? shown : file, text, specs,
-		                                       count, ret, err);
-	}
-	arena_release(&arena);
-	return code;
-}
-
 static enum ibid_code operation_init(struct ledger *ledger, struct operation *operation,
                                      const struct contract *contract, struct ibid_err *err)
 {
+	struct store *store = ledger->store;
 	enum ibid_code code = IBID_OK;
 	operation->contract = contract;
 	operation->finds = calloc(contract->unique_count + 1, sizeof *operation->finds);
 	if (!operation->finds)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	if (contract->script)
-		code = make_script(ledger, contract, contract->script, &operation->script, err);
+		code = script_read(store, ledger->contracts, contract, contract->script, &operation->script,
+		                   err);
 	if (!code && contract->already)
-		code = make_script(ledger, contract, contract->already, &operation->already, err);
+		code = script_read(store, ledger->contracts, contract, contract->already,
+		                   &operation->already, err);
 	if (!code && contract->state)
-		code = make_script(ledger, contract, contract->state, &operation->state, err);
+		code = script_read(store, ledger->contracts, contract, contract->state, &operation->state,
+		                   err);
 	if (!code && contract->staged.query)
-		code = make_script(ledger, NULL, contract->staged.query, &operation->query, err);
+		code = script_read(store, ledger->contracts, NULL, contract->staged.query,
+		                   &operation->query, err);
 	for (size_t i = 0; !code && i < contract->unique_count; i++)
-		code = make_script(ledger, contract, contract->uniques[i].find, &operation->finds[i], err);
+		code = script_read(store, ledger->contracts, contract, contract->uniques[i].find,
+		                   &operation->finds[i], err);
 	return code;
 }
 

@@ -131,6 +131,17 @@ static void fault_free_script(struct store *store, struct script *script)
 	inner->ops->free_script(inner, script);
 }
 
+static enum ibid_code fault_prepare_scripts(struct store *store, const struct script_use *uses,
+                                            size_t count, finding_fn *fn, void *user,
+                                            struct ibid_err *err)
+{
+	struct fault *fault = fault_of(store);
+	struct store *inner = fault->inner;
+	enum ibid_code code;
+	FAULTY(fault, code, err, inner->ops->prepare_scripts(inner, uses, count, fn, user, err));
+	return code;
+}
+
 static void *fault_lend(struct tx *tx, bool lent)
 {
 	return fault_of(tx->store)->inner->ops->lend(fault_inner(tx), lent);
@@ -438,6 +449,7 @@ static const struct store_ops fault_ops = {
     .get_contract = fault_get_contract,
     .make_script = fault_make_script,
     .free_script = fault_free_script,
+    .prepare_scripts = fault_prepare_scripts,
     .claim = fault_claim,
     .resolve = fault_resolve,
     .run_script = fault_run_script,

@@ -50,7 +50,7 @@ struct splitter {
 	char words[WORDS_MAX][WORD_BYTES_MAX];
 	size_t word_count;
 	bool words_done;
-	bool leaves_state;
+	bool leaves_state, names_into;
 	struct nesting nesting[NESTING_MAX];
 	size_t depth;
 
@@ -139,6 +139,7 @@ static bool touches_session(const char *word, size_t size)
 static void note_word(struct splitter *s, const char *word, size_t size)
 {
 	s->leaves_state |= touches_session(word, size);
+	s->names_into |= size == strlen("into") && strncasecmp(word, "into", size) == 0;
 	if (s->words_done || s->word_count == WORDS_MAX)
 		return;
 	snprintf(s->words[s->word_count++], WORD_BYTES_MAX, "%.*s", (int)size, word);
@@ -246,6 +247,17 @@ static bool make_room(struct splitter *s)
 	return true;
 }
 
+/* SELECT ... INTO makes a table, and so may the body of DO or of a procedure. */
+static bool makes_something(const struct splitter *s)
+{
+	static const char *const words[] = {"create", "alter", "drop", "do", "call"};
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (word_is(s, 0, words[i]))
+			return true;
+	return s->names_into && !word_is(s, 0, "insert") && !word_is(s, 0, "replace") &&
+	       !word_is(s, 0, "merge");
+}
+
 static enum ibid_code end_statement(struct splitter *s)
 {
 	enum ibid_code code = IBID_OK;
@@ -265,6 +277,7 @@ static enum ibid_code end_statement(struct splitter *s)
 	    .params = arena_array(s->arena, s->used_count, sizeof *item->params),
 	    .param_count = s->used_count,
 	    .sets = word_is(s, 0, "set"),
+	    .makes = makes_something(s),
 	    /* Their bodies may do anything. ON CONFLICT DO is not meant. */
 	    .leaves_state = s->leaves_state || word_is(s, 0, "do") || word_is(s, 0, "call"),
 	};
@@ -277,7 +290,7 @@ out:
 	str_clear(&s->sql);
 	s->sql_end = s->used_count = s->word_count = 0;
 	s->first_line = 0;
-	s->words_done = s->ends_expression = s->after_array = s->leaves_state = false;
+	s->words_done = s->ends_expression = s->after_array = s->leaves_state = s->names_into = false;
 	return IBID_OK;
 }
 
@@ -743,4 +756,23 @@ enum ibid_code script_split(struct arena *arena, enum script_dialect dialect, co
 		return code;
 	*ret = (struct script_statements){s->items, s->count};
 	return IBID_OK;
+}
+
+/* ---- Preparing: what both engines' prepare.c share ------------------------------------------ */
+
+bool script_rejects(const struct script_statement *statement)
+{
+	return strcasestr(statement->sql, "ibid.reject") || strcasestr(statement->sql, "ibid_reject");
+}
+
+void script_tell(const char *file, int line, enum finding_level level, finding_fn *fn, void *user,
+                 const char *format, ...)
+{
+	struct ibid_err err;
+	va_list args;
+	va_start(args, format);
+	err_setv(&err, IBID_CONTRACT, format, args);
+	va_end(args);
+	err_prefix(&err, "%s:%d", file, line);
+	fn(user, level, err.text, NULL);
 }

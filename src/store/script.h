@@ -18,6 +18,7 @@ struct script_statement {
 	                    uses */
 	size_t param_count;
 	bool sets;         /* PostgreSQL: SET, which holds to the end of the transaction */
+	bool makes;        /* tables or the like, maybe: what a later statement needs */
 	bool leaves_state; /* PostgreSQL: it may leave something in the session after the transaction */
 };
 
@@ -25,6 +26,13 @@ struct script_statements {
 	struct script_statement *items;
 	size_t count;
 };
+
+/* Does the statement call ibid.reject, or ibid_reject? Where it does, it need not answer. */
+bool script_rejects(const struct script_statement *statement);
+
+/* A finding of prepare_scripts about this place: "file:line: ...". */
+void script_tell(const char *file, int line, enum finding_level level, finding_fn *fn, void *user,
+                 const char *format, ...) __attribute__((format(printf, 6, 7)));
 
 /* IBID_CONTRACT with "file:line: ..." when something is refused. Everything lives in `arena`. */
 IBID_CHECK enum ibid_code script_split(struct arena *arena, enum script_dialect dialect,

@@ -354,6 +354,12 @@ struct reference_filter {
 enum finding_level { FINDING_OK, FINDING_WARN, FINDING_REFUSE };
 typedef void finding_fn(void *user, enum finding_level level, const char *what, const char *advice);
 
+/* A script that is going to run. */
+struct script_use {
+	const struct script *script;
+	bool answers; /* one whose last statement gives no row can't succeed */
+};
+
 struct schema_file {
 	const char *name, *text;
 	const char *const *decimals; /* parameters that get decimals */
@@ -410,6 +416,14 @@ struct store_ops {
 	                              const struct param_spec *params, size_t count,
 	                              struct script **ret, struct ibid_err *);
 	void (*free_script)(struct store *, struct script *); /* takes NULL */
+
+	/* Prepare every statement of the scripts on this database, as run_script would; nothing is run,
+	 * and nothing is left behind. What would keep one from running is a finding that refuses, with
+	 * file, line and the engine's own words: syntax, tables, columns, types of parameters, a number
+	 * type that would round a decimal, columns of the answer. What can't be known, because an
+	 * earlier statement of the script makes what a later one needs, is a warning. */
+	enum ibid_code (*prepare_scripts)(struct store *, const struct script_use *, size_t count,
+	                                  finding_fn *, void *user, struct ibid_err *);
 
 	/* ---- One command ----------------------------------------------------------------------------
 	 */

@@ -121,6 +121,14 @@ static void trace_free_script(struct store *store, struct script *script)
 	after(trace, "free_script", IBID_OK);
 }
 
+static enum ibid_code trace_prepare_scripts(struct store *store, const struct script_use *uses,
+                                            size_t count, finding_fn *fn, void *user,
+                                            struct ibid_err *err)
+{
+	struct trace *trace = trace_of(store);
+	return TRACED(trace, prepare_scripts, trace->inner, uses, count, fn, user, err);
+}
+
 static enum ibid_code trace_claim(struct store *store, struct arena *arena,
                                   const struct identity *identity,
                                   const struct work_context *context, struct claim *ret,
@@ -784,6 +792,7 @@ static const struct store_ops trace_ops = {
     .get_contract = trace_get_contract,
     .make_script = trace_make_script,
     .free_script = trace_free_script,
+    .prepare_scripts = trace_prepare_scripts,
     .claim = trace_claim,
     .resolve = trace_resolve,
     .run_script = trace_run_script,

@@ -620,8 +620,9 @@ static void an_init_that_fails_or_is_killed_at_any_verb_can_be_repeated(void **s
 	(void)state;
 	static const enum fault_kind kinds[] = {FAULT_ERROR_BEFORE, FAULT_ERROR_AFTER,
 	                                        FAULT_KILL_BEFORE, FAULT_KILL_AFTER};
-	static const char *const verbs[] = {"migrate",      "apply_schema", "check_decimal_column",
-	                                    "get_contract", "put_contract", "make_script"};
+	static const char *const verbs[] = {"migrate",        "apply_schema", "check_decimal_column",
+	                                    "get_contract",   "put_contract", "make_script",
+	                                    "prepare_scripts"};
 	struct faults plain = {0};
 	struct ibid_err err = {0};
 	open_fresh();

@@ -620,8 +620,14 @@ class StoreCases:
         self.assert_one_payment()
         self.assertFalse(self.table_exists("later"))
 
-    def test_init_without_business_tables_is_fine(self):
-        os.remove(self.path("contracts", "schema.%s.sql" % self.kind))
+    def test_init_without_a_schema_file_needs_tables_that_came_another_way(self):
+        path = self.path("contracts", "schema.%s.sql" % self.kind)
+        schema = read(path)
+        os.remove(path)
+        self.refused("init", "--store", self.store, "--contracts", self.contracts, says=r"\.sql:\d+: .*payment")
+        write(path, schema)
+        self.init()
+        os.remove(path)
         self.assertRegex(self.init().out, r"(?m)^tables +no schema")
 
     def test_a_schema_file_that_fails_leaves_nothing_behind(self):
@@ -1502,8 +1508,9 @@ class StoreCases:
 
     def test_doctor_finds_wrong_contracts_and_a_missing_schema(self):
         self.ibid("migrate", "--store", self.store)
-        answer = self.ibid("doctor", "--store", self.store, "--contracts", self.contracts)
+        answer = self.ibid("doctor", "--store", self.store, "--contracts", self.contracts, code=8)
         self.assertRegex(answer.out, "(?m)^warn +contract create-payment version 1 is not kept")
+        self.assertRegex(answer.out, r"(?m)^refuse  \S+break\.sql:1: .*payment")  # nor are the tables there
         path = self.path("contracts", "create-payment.yaml")
         good = read(path)
         write(path, re.sub(r"\nowner:.*", "", good))

@@ -36,6 +36,9 @@ static enum ibid_code build(struct script *script, const char *file, const char 
 	if (code)
 		return code;
 	script->file = arena_strdup(arena, file);
+	script->names = arena_array(arena, count, sizeof *script->names);
+	for (size_t i = 0; script->names && i < count; i++)
+		script->names[i] = arena_strdup(arena, params[i].name);
 	script->statements = arena_array(arena, parts->count, sizeof *script->statements);
 	for (size_t i = 0; !arena->failed && i < parts->count; i++) {
 		script->statements[i] = (struct pg_statement){
@@ -140,26 +143,45 @@ static enum ibid_code read_status(const char *text, int *ret)
 	return IBID_OK;
 }
 
+enum { ANSWER_STATUS, ANSWER_BODY, ANSWER_RESOURCE_TYPE, ANSWER_RESOURCE_ID, ANSWER_COLUMNS };
+
+static int answer_column(const char *name)
+{
+	static const char *const names[ANSWER_COLUMNS] = {"status", "body", "resource_type",
+	                                                  "resource_id"};
+	int column = 0;
+	while (column < ANSWER_COLUMNS && strcmp(name, names[column]) != 0)
+		column++;
+	return column;
+}
+
+enum ibid_code pg_check_answer(const PGresult *result, int first, struct ibid_err *err)
+{
+	if (PQfnumber(result, "status") < 0)
+		return err_set(err, IBID_FAILED, "the answer has no column status");
+	for (int column = first; column < PQnfields(result); column++)
+		if (answer_column(PQfname(result, column)) == ANSWER_COLUMNS)
+			return err_set(err, IBID_FAILED,
+			               "the answer has a column %s; known are status, body, resource_type and "
+			               "resource_id",
+			               PQfname(result, column));
+	return IBID_OK;
+}
+
 static enum ibid_code read_column(struct arena *arena, const PGresult *result, int row, int column,
                                   struct outcome *ret, struct ibid_err *err)
 {
-	const char *name = PQfname(result, column), *text = pg_cell(result, row, column);
-	if (strcmp(name, "status") == 0)
+	const char *text = pg_cell(result, row, column);
+	switch (answer_column(PQfname(result, column))) {
+	case ANSWER_STATUS:
 		return read_status(text, &ret->status)
 		           ? err_set(err, IBID_FAILED, "the answer's status is not a number")
 		           : IBID_OK;
-	if (strcmp(name, "resource_type") == 0) {
-		ret->resource_type = arena_strdup(arena, text);
-	} else if (strcmp(name, "resource_id") == 0) {
-		ret->resource_id = arena_strdup(arena, text);
-	} else if (strcmp(name, "body") == 0) {
+	case ANSWER_RESOURCE_TYPE: ret->resource_type = arena_strdup(arena, text); break;
+	case ANSWER_RESOURCE_ID: ret->resource_id = arena_strdup(arena, text); break;
+	default:
 		ret->body = arena_strdup(arena, text);
 		ret->body_size = text ? (size_t)PQgetlength(result, row, column) : 0;
-	} else {
-		return err_set(err, IBID_FAILED,
-		               "the answer has a column %s; known are status, body, resource_type and "
-		               "resource_id",
-		               name);
 	}
 	return IBID_OK;
 }
@@ -171,13 +193,11 @@ enum ibid_code pg_read_answer(struct arena *arena, const PGresult *result, int f
 	int row = PQntuples(result) - 1;
 	if (row < 0)
 		return IBID_OK;
-	if (PQfnumber(result, "status") < 0)
-		return err_set(err, IBID_FAILED, "the answer has no column status");
-	for (int column = first; column < PQnfields(result); column++) {
-		enum ibid_code code = read_column(arena, result, row, column, &outcome, err);
-		if (code)
-			return code;
-	}
+	enum ibid_code code = pg_check_answer(result, first, err);
+	for (int column = first; !code && column < PQnfields(result); column++)
+		code = read_column(arena, result, row, column, &outcome, err);
+	if (code)
+		return code;
 	if (arena->failed)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	outcome.found = true;

@@ -28,6 +28,7 @@ static const struct store_ops postgres_ops = {
     .get_contract = pg_get_contract,
     .make_script = pg_make_script,
     .free_script = pg_free_script,
+    .prepare_scripts = pg_prepare_scripts,
     .express = pg_express,
     .run_group = pg_run_group,
     .lanes = pg_lanes,

@@ -386,6 +386,7 @@ void pg_rollback(struct tx **tx);
 struct script {
 	struct arena arena;
 	const char *file;
+	const char **names; /* of all parameters */
 	struct script_statements parts;
 	struct pg_statement *statements; /* one per part */
 	struct pg_statement *told;       /* likewise, in a group: see emitted.c; NULL: none */
@@ -461,6 +462,9 @@ IBID_CHECK enum ibid_code pg_express_build(struct pg_store *store, struct script
 /* What a part's parameters are, from the values of the whole script; NULL without memory. */
 const char **pg_script_values(struct arena *arena, const struct script_statement *part,
                               const char *const *values, size_t more);
+
+/* Are the columns from `first` on those of an answer? IBID_FAILED. */
+enum ibid_code pg_check_answer(const PGresult *result, int first, struct ibid_err *err);
 
 /* The answer in the last row, in the columns from `first` on. */
 enum ibid_code pg_read_answer(struct arena *arena, const PGresult *result, int first,
@@ -565,6 +569,8 @@ enum ibid_code pg_revoke_token(struct store *, const char *id, const char *by, i
                                struct ibid_err *);
 
 /* handler.c */
+enum ibid_code pg_prepare_scripts(struct store *, const struct script_use *, size_t count,
+                                  finding_fn *, void *user, struct ibid_err *);
 enum ibid_code pg_make_script(struct store *store, const char *file, const char *text,
                               const struct param_spec *params, size_t count, struct script **ret,
                               struct ibid_err *err);

@@ -143,6 +143,10 @@ enum ibid_code lite_write_end(struct lite_store *store, enum ibid_code code, str
 enum ibid_code lite_write_fence(struct lite_store *store, struct lite_conn *conn,
                                 struct ibid_err *err);
 
+/* The writer's connection without a transaction; given back by lite_writer_return. */
+IBID_CHECK enum ibid_code lite_writer_take(struct lite_store *store, struct lite_conn **ret,
+                                           struct ibid_err *err);
+
 /* The writer's connection for a look, where nobody uses it; NULL otherwise. Returned at once. */
 struct lite_conn *lite_writer_borrow(struct lite_store *store);
 void lite_writer_return(struct lite_store *store);
@@ -232,6 +236,10 @@ enum ibid_code lite_run_script(struct tx *, struct arena *, const struct script 
                                const char *const *values, struct outcome *ret, struct ibid_err *);
 enum ibid_code lite_run_query(struct tx *, struct arena *, const struct script *,
                               const char *const *values, struct outcome *ret, struct ibid_err *);
+
+/* prepare.c */
+enum ibid_code lite_prepare_scripts(struct store *, const struct script_use *, size_t count,
+                                    finding_fn *, void *user, struct ibid_err *);
 
 /* claim.c */
 enum ibid_code lite_claim(struct store *, struct arena *, const struct identity *,

@@ -6,7 +6,6 @@
  * the statements of a freed script can't be taken for another's. */
 #include "store/sqlite/run_script.h"
 
-#include "store/script.h"
 #include "store/sqlite/lite.h"
 #include "store/sqlite/unique.h"
 
@@ -16,15 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-struct script {
-	uint64_t id;
-	struct arena arena; /* everything below */
-	const char *file;
-	struct script_statements statements;
-	struct param_spec *params;
-	size_t param_count;
-};
 
 struct lite_prepared {
 	struct lite_prepared *next;
@@ -230,9 +220,9 @@ static int answer_column(const char *name)
 	return column;
 }
 
-static enum ibid_code answer_take(struct answer *answer, sqlite3_stmt *stmt, struct ibid_err *err)
+enum ibid_code lite_answer_check(sqlite3_stmt *stmt, struct ibid_err *err)
 {
-	answer_release(answer);
+	bool status = false;
 	for (int i = 0; i < sqlite3_column_count(stmt); i++) {
 		const char *name = sqlite3_column_name(stmt, i);
 		int column = name ? answer_column(name) : ANSWER_COLUMNS;
@@ -241,15 +231,24 @@ static enum ibid_code answer_take(struct answer *answer, sqlite3_stmt *stmt, str
 			               "the answer has a column %s; it may have status, body, resource_type "
 			               "and resource_id",
 			               name ? name : "");
-		sqlite3_value_free(answer->values[column]);
-		answer->values[column] = sqlite3_value_dup(sqlite3_column_value(stmt, i));
-		if (!answer->values[column])
-			return err_set(err, IBID_NOMEM, "out of memory");
+		status |= column == ANSWER_STATUS;
 	}
-	if (!answer->values[ANSWER_STATUS])
-		return err_set(err, IBID_FAILED, "the answer has no column status");
-	answer->found = true;
-	return IBID_OK;
+	return status ? IBID_OK : err_set(err, IBID_FAILED, "the answer has no column status");
+}
+
+static enum ibid_code answer_take(struct answer *answer, sqlite3_stmt *stmt, struct ibid_err *err)
+{
+	answer_release(answer);
+	enum ibid_code code = lite_answer_check(stmt, err);
+	for (int i = 0; !code && i < sqlite3_column_count(stmt); i++) {
+		sqlite3_value **value = &answer->values[answer_column(sqlite3_column_name(stmt, i))];
+		sqlite3_value_free(*value);
+		*value = sqlite3_value_dup(sqlite3_column_value(stmt, i));
+		if (!*value)
+			code = err_set(err, IBID_NOMEM, "out of memory");
+	}
+	answer->found = !code;
+	return code;
 }
 
 /* A REAL may have lost digits and a BLOB is no text. */

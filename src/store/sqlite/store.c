@@ -32,6 +32,7 @@ static const struct store_ops ops = {
     .get_contract = lite_get_contract,
     .make_script = lite_make_script,
     .free_script = lite_free_script,
+    .prepare_scripts = lite_prepare_scripts,
     .claim = lite_claim,
     .run_group = lite_run_group,
     .lanes = lite_lanes,

@@ -57,6 +57,20 @@ enum ibid_code lite_write_begin(struct lite_store *store, int64_t wait_us, struc
 	return code;
 }
 
+enum ibid_code lite_writer_take(struct lite_store *store, struct lite_conn **ret,
+                                struct ibid_err *err)
+{
+	if (!gate_enter(&store->gate, lite_wait_us(store)))
+		return err_set(err, IBID_BUSY, "%s: other commands hold the writer; try again",
+		               store->path);
+	enum ibid_code code = open_writer(store, err);
+	if (code)
+		gate_leave(&store->gate);
+	else
+		*ret = store->writer;
+	return code;
+}
+
 struct lite_conn *lite_writer_borrow(struct lite_store *store)
 {
 	if (!gate_enter(&store->gate, 0))
