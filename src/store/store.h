@@ -419,9 +419,9 @@ struct store_ops {
 
 	/* Prepare every statement of the scripts on this database, as run_script would; nothing is run,
 	 * and nothing is left behind. What would keep one from running is a finding that refuses, with
-	 * file, line and the engine's own words: syntax, tables, columns, types of parameters, a number
-	 * type that would round a decimal, columns of the answer. What can't be known, because an
-	 * earlier statement of the script makes what a later one needs, is a warning. */
+	 * file, line and the engine's own words: syntax, tables, columns, types of parameters, columns
+	 * of the answer. What can't be known, because an earlier statement of the script makes what a
+	 * later one needs, is a warning. */
 	enum ibid_code (*prepare_scripts)(struct store *, const struct script_use *, size_t count,
 	                                  finding_fn *, void *user, struct ibid_err *);
 

@@ -4,8 +4,6 @@
  * The server parses each statement with the types that it will have, and describes it. That alone
  * does not show a decimal that is rounded on its way into a column, because the cast is silent. So
  * the server is also asked of which type it would take such a parameter to be, left to itself.
- * Where that is a whole number, a comparison is exact, and an assignment is not: a type that can't
- * be assigned there is refused in other words than one that can't be compared.
  *
  * Questions go out together. Each is a transaction of its own, which executes nothing but settings
  * that end with it: a limit for waiting for locks, and the script's own SET LOCAL, on which the
@@ -17,20 +15,15 @@
 #include <string.h>
 
 enum question_kind {
-	QUESTION_PLAIN,  /* as it will run */
-	QUESTION_TYPE,   /* of which type would the server take the parameter? */
-	QUESTION_ASSIGN, /* is it assigned, and not compared? */
+	QUESTION_PLAIN, /* as it will run */
+	QUESTION_TYPE,  /* of which type would the server take the parameter? */
 };
 
 enum {
-	OID_INT8 = 20,
-	OID_INT2 = 21,
-	OID_INT4 = 23,
 	OID_FLOAT4 = 700,
 	OID_FLOAT8 = 701,
 	OID_MONEY = 790,
 	OID_NUMERIC = 1700,
-	OID_LINE = 628, /* can be assigned to nothing but text */
 };
 
 struct question {
@@ -104,25 +97,12 @@ static bool make_questions(struct questions *q, const struct script_use *uses, s
 	size_t most = 0;
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = 0; k < uses[i].script->parts.count; k++)
-			most += 1 + 2 * (size_t)uses[i].script->statements[k].param_count;
+			most += 1 + (size_t)uses[i].script->statements[k].param_count;
 	q->items = arena_array(q->arena, most, sizeof *q->items);
 	for (size_t i = 0; q->items && i < count; i++)
 		for (size_t k = 0; k < uses[i].script->parts.count; k++)
 			add_questions(q, &uses[i], k);
 	return q->items;
-}
-
-/* Behind the answers to the others: is what was taken for a whole number assigned to one? */
-static void add_second_questions(struct questions *q)
-{
-	for (size_t i = 0, count = q->count; i < count; i++) {
-		struct question second = q->items[i];
-		if (second.type != OID_INT2 && second.type != OID_INT4 && second.type != OID_INT8)
-			continue;
-		second.kind = QUESTION_ASSIGN;
-		second.failed = second.described = NULL;
-		q->items[q->count++] = second;
-	}
 }
 
 /* ---- Asking --------------------------------------------------------------------------------- */
@@ -145,8 +125,8 @@ static bool send_question(const struct questions *q, const struct question *ques
 		return false;
 	if (count)
 		memcpy(types, statement->types, count * sizeof *types);
-	if (question->kind != QUESTION_PLAIN)
-		types[question->param] = question->kind == QUESTION_TYPE ? 0 : OID_LINE;
+	if (question->kind == QUESTION_TYPE)
+		types[question->param] = 0;
 	bool good = send_limit(q);
 	for (size_t i = 0; good && i < question->part; i++)
 		if (script->parts.items[i].sets)
@@ -181,12 +161,12 @@ static bool read_answers(const struct questions *q, struct question *question)
 	}
 }
 
-static bool ask(struct questions *q, size_t from)
+static bool ask(struct questions *q)
 {
 	bool good = true;
-	for (size_t i = from; good && i < q->count; i++)
+	for (size_t i = 0; good && i < q->count; i++)
 		good = send_question(q, &q->items[i]);
-	for (size_t i = from; good && i < q->count; i++) {
+	for (size_t i = 0; good && i < q->count; i++) {
 		struct question *question = &q->items[i];
 		good = read_answers(q, question);
 		if (good && !question->failed && question->kind == QUESTION_TYPE)
@@ -194,15 +174,6 @@ static bool ask(struct questions *q, size_t from)
 	}
 	q->conn->broken |= !good;
 	return good;
-}
-
-static bool ask_all(struct questions *q)
-{
-	if (!ask(q, 0))
-		return false;
-	size_t from = q->count;
-	add_second_questions(q);
-	return from == q->count || ask(q, from);
 }
 
 /* ---- Judging -------------------------------------------------------------------------------- */
@@ -281,36 +252,19 @@ static const char *rounding_type(Oid type)
 	case OID_FLOAT4: return "real";
 	case OID_FLOAT8: return "double precision";
 	case OID_MONEY: return "money";
-	case OID_INT2: return "smallint";
-	case OID_INT4: return "integer";
-	case OID_INT8: return "bigint";
 	default: return NULL;
 	}
 }
 
-static void tell_rounded(const struct questions *q, const struct question *question, int line)
+static void look_at_type(const struct questions *q, const struct question *question)
 {
 	const struct script_statement *part = part_of(question);
 	const char *type = rounding_type(question->type);
 	if (type)
-		TELL(q, question, FINDING_REFUSE, part->line + line,
+		TELL(q, question, FINDING_REFUSE, part->line,
 		     "the decimal :%s would be rounded: the database takes it for %s here; make that "
 		     "numeric",
 		     question->use->script->names[part->params[question->param]], type);
-}
-
-static void look_at_assigned(const struct questions *q, const struct question *question)
-{
-	bool refused = question->failed &&
-	               strcmp(field(question->failed, PG_DIAG_SQLSTATE), "42804") == 0;
-	if (refused)
-		tell_rounded(q, question, pg_error_line(question->failed, statement_of(question)->sql));
-}
-
-static void look_at_type(const struct questions *q, const struct question *question)
-{
-	if (question->type == OID_FLOAT4 || question->type == OID_FLOAT8 || question->type == OID_MONEY)
-		tell_rounded(q, question, 0);
 }
 
 static void judge_one(const struct questions *q, const struct question *question)
@@ -323,7 +277,6 @@ static void judge_one(const struct questions *q, const struct question *question
 			look_at_answer(q, question);
 		break;
 	case QUESTION_TYPE: look_at_type(q, question); break;
-	case QUESTION_ASSIGN: look_at_assigned(q, question); break;
 	}
 }
 
@@ -348,7 +301,7 @@ enum ibid_code pg_prepare_scripts(struct store *base, const struct script_use *u
 	}
 	enum ibid_code code = pg_pool_take_alive(q.store, &q.conn, err);
 	if (!code)
-		code = ask_all(&q) ? judge(&q, err) : pg_error(q.conn, NULL, err);
+		code = ask(&q) ? judge(&q, err) : pg_error(q.conn, NULL, err);
 	for (size_t i = 0; i < q.count; i++) {
 		PQclear(q.items[i].failed);
 		PQclear(q.items[i].described);

@@ -93,8 +93,6 @@ static int authorize(void *user, int action, const char *first, const char *seco
 		why = refuse_in_script(action);
 	if (why)
 		conn->refused = why;
-	else if (conn->on_column && (action == SQLITE_READ || action == SQLITE_UPDATE))
-		conn->on_column(conn->on_column_user, first, second, action == SQLITE_UPDATE);
 	return why ? SQLITE_DENY : SQLITE_OK;
 }
 

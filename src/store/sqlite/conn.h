@@ -26,9 +26,6 @@ enum lite_mode {
 	LITE_LENT,   /* a callback has the handle: no transaction control, no ibid_ or temp objects */
 };
 
-/* A column that a statement reads, or updates, as the authorizer hears of it. */
-typedef void lite_column_fn(void *user, const char *table, const char *column, bool updated);
-
 struct lite_prepared; /* a script's statements: see run_script.c */
 struct lite_tx;
 
@@ -36,9 +33,7 @@ struct lite_conn {
 	sqlite3 *db;
 	const char *path;
 	enum lite_mode mode;
-	const char *refused;       /* what the authorizer refused last */
-	lite_column_fn *on_column; /* hears of a script's columns while it is prepared; NULL: nobody */
-	void *on_column_user;
+	const char *refused; /* what the authorizer refused last */
 	sqlite3_stmt *statements[LITE_SQL_COUNT];
 	struct lite_prepared *scripts;
 	struct lite_tx *tx;     /* for ibid_emit and ibid_reject; NULL: none */

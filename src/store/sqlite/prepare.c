@@ -4,7 +4,8 @@
  * Each statement is prepared on the writer's connection, which has the functions and the authorizer
  * that a command's script meets, and finalized: no step is made, no lock is taken but the one that
  * reading the schema takes for a moment. */
-#include "store/sqlite/rounding.h"
+#include "store/sqlite/lite.h"
+#include "store/sqlite/run_script.h"
 
 #include <string.h>
 
@@ -22,6 +23,25 @@ struct preparing {
 
 /* ---- Where, and what ------------------------------------------------------------------------ */
 
+static int lines_before(const char *sql, const char *at)
+{
+	int lines = 0;
+	for (; sql < at; sql++)
+		lines += *sql == '\n';
+	return lines;
+}
+
+/* The first place where the name stands by itself; NULL: nowhere. */
+static const char *find_name(const char *sql, const char *name)
+{
+	static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$";
+	size_t size = strlen(name);
+	const char *at = size ? strcasestr(sql, name) : NULL;
+	while (at && ((at > sql && strchr(word, at[-1])) || (at[size] && strchr(word, at[size]))))
+		at = strcasestr(at + 1, name);
+	return at;
+}
+
 /* The name that a message ends with, such as "no such table: pay", which has no offset. */
 static int line_of_message(const char *sql, const char *message)
 {
@@ -32,9 +52,8 @@ static int line_of_message(const char *sql, const char *message)
 		if (!at)
 			continue;
 		const char *name = at + strlen(before[i]), *dot = strrchr(name, '.');
-		name = dot ? dot + 1 : name;
-		int line = lite_line_of_name(sql, name, strlen(name));
-		return line < 0 ? 0 : line;
+		at = find_name(sql, dot ? dot + 1 : name);
+		return at ? lines_before(sql, at) : 0;
 	}
 	return 0;
 }
@@ -44,7 +63,7 @@ static int line_of_error(const struct preparing *p, const char *message)
 	const char *sql = p->statement->sql;
 	int offset = sqlite3_error_offset(p->conn->db);
 	return p->statement->line +
-	       (offset >= 0 ? lite_lines_before(sql, sql + offset) : line_of_message(sql, message));
+	       (offset >= 0 ? lines_before(sql, sql + offset) : line_of_message(sql, message));
 }
 
 static void tell_error(const struct preparing *p, int rc)
@@ -75,43 +94,22 @@ static void look_at_answer(const struct preparing *p, sqlite3_stmt *stmt)
 		     "the script's last statement must be its answer, a row with status");
 }
 
-static enum ibid_code look_at_decimals(const struct preparing *p, struct arena *arena,
-                                       const struct lite_columns *columns, struct ibid_err *err)
-{
-	struct lite_rounding found;
-	enum ibid_code code = lite_rounding_find(p->conn, arena, p->use->script, p->statement, columns,
-	                                         &found, err);
-	if (!code && found.table)
-		TELL(p, FINDING_REFUSE, p->statement->line + lite_lines_before(p->statement->sql, found.at),
-		     "column %s.%s would round the decimal :%s; declare it text, in a strict table",
-		     found.table, found.column, found.param);
-	return code;
-}
-
 /* What is wrong with the file and not with the statement is the code that is returned. */
 static enum ibid_code look_at(const struct preparing *p, bool last, struct ibid_err *err)
 {
-	struct arena arena = {0};
-	struct lite_columns columns = {.arena = &arena};
 	struct lite_conn *conn = p->conn;
 	sqlite3_stmt *stmt = NULL;
 	conn->refused = NULL;
-	conn->on_column = lite_columns_add;
-	conn->on_column_user = &columns;
 	conn->mode = LITE_SCRIPT;
 	int rc = sqlite3_prepare_v2(conn->db, p->statement->sql, -1, &stmt, NULL);
 	conn->mode = LITE_OURS;
-	conn->on_column = NULL;
 	enum ibid_code code = rc && lite_code_of(rc) != IBID_FAILED ? lite_fail(conn, rc, err)
 	                                                            : IBID_OK;
 	if (rc && !code)
 		tell_error(p, rc);
 	if (!rc && last)
 		look_at_answer(p, stmt);
-	if (!rc)
-		code = look_at_decimals(p, &arena, &columns, err);
 	sqlite3_finalize(stmt);
-	arena_release(&arena);
 	return code;
 }
 

@@ -20,7 +20,7 @@
 	X(aggregate_new) X(aggregate_next) X(answer_delete) X(answer_put) X(audit_list) X(audit_list_by_command) \
 	X(audit_put) X(begin) X(command_get) X(command_get_by_id) X(command_list) \
 	X(command_list_all) X(command_list_stale) X(command_list_unknown) X(command_put) X(command_replace) \
-	X(column_rounds) X(commit) X(contract_get) X(contract_put) X(decimal_column) X(doctor_missing) \
+	X(commit) X(contract_get) X(contract_put) X(decimal_column) X(doctor_missing) \
 	X(delivery_hold_decide) X(delivery_hold_of_event) X(delivery_hold_parked) X(delivery_hold_withdraw) \
 	X(delivery_hold_withdrawn) \
 	X(delivery_hold_delete) X(delivery_hold_list) X(delivery_hold_put) X(delivery_list) X(delivery_put) \
