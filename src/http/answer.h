@@ -20,6 +20,7 @@ struct answer {
 	} headers[ANSWER_HEADERS_MAX];
 	size_t header_count;
 	struct ibid_result *result; /* whose memory the body is; NULL: it is the request's */
+	char *owned;                /* or this, which is freed with the answer */
 };
 
 void answer_header(struct answer *answer, const char *name, const char *value);

@@ -279,7 +279,8 @@ static void show_upstream(struct request *request, const struct ibid_result *res
 	struct answer *answer = &request->answer;
 	bool kept = result->decision == IBID_DECISION_EXECUTED ||
 	            result->decision == IBID_DECISION_REJECTED;
-	if (kept && result->body_size)
+	/* Read as JSON, and then as bytes. */
+	if (kept && result->body_size && request_hold_answer(request, 2 * result->body_size))
 		(void)upstream_show(&request->arena, result->body, result->body_size, answer);
 }
 

@@ -25,16 +25,20 @@ enum {
 	LEAVING_US = 2000000,    /* how long is taken what a client sends who was refused */
 	LEAVING_MAX = 64,        /* of how many at once */
 	LEAVING_BYTES = 1 << 20, /* how much of one, each time */
+	CROWDED_US = 2000000,    /* how long a client may hold memory while others find none */
+	BODY_COPIES = 3,         /* of a body at most: it grows twofold, and is joined with the path */
 };
 
 /* A client's connection, for as long as it stands. */
 struct visitor {
 	int fd;
-	int64_t until_us; /* the request must be read by then; 0: nothing is awaited from the client */
-	bool takes;       /* its answer must be taken by then, instead */
-	bool sends;       /* though it was refused and nobody reads it */
-	bool passes;      /* what it sends is on its way to the service */
-	bool gone;        /* it had closed its side when we looked before */
+	int64_t until_us;  /* the request must be read by then; 0: nothing is awaited from the client */
+	int64_t since_us;  /* when it began to send its request, or to take its answer */
+	atomic_bool holds; /* of the memory that all share */
+	bool takes;        /* its answer must be taken by then, instead */
+	bool sends;        /* though it was refused and nobody reads it */
+	bool passes;       /* what it sends is on its way to the service */
+	bool gone;         /* it had closed its side when we looked before */
 	struct visitor *next, **at;
 };
 
@@ -148,6 +152,8 @@ static void expect(struct request *request, bool takes, int64_t until_us)
 		return;
 	pthread_mutex_lock(&server->lock);
 	request->visitor->until_us = until_us;
+	if (takes)
+		request->visitor->since_us = env_steady_us(server->env);
 	request->visitor->takes = takes;
 	request->visitor->passes = request->passes;
 	request->visitor->gone = false;
@@ -170,9 +176,17 @@ static bool is_gone(struct visitor *visitor)
 	return before && visitor->gone;
 }
 
+/* While others find no room, a client may not hold it for as long as it could otherwise. */
+static bool crowds(struct visitor *visitor, int64_t now_us)
+{
+	return atomic_load(&visitor->holds) && now_us - visitor->since_us > CROWDED_US;
+}
+
 void connection_end_slow(struct server *server, bool look)
 {
 	int64_t now_us = env_steady_us(server->env);
+	bool scarce = memory_was_short(&server->memory);
+	size_t cut = 0;
 	bool stops = atomic_load(&server->stopping) && now_us >= atomic_load(&server->read_by_us);
 	pthread_mutex_lock(&server->lock);
 	for (struct visitor *visitor = server->visitors; visitor; visitor = visitor->next) {
@@ -180,12 +194,18 @@ void connection_end_slow(struct server *server, bool look)
 			continue;
 		/* Who takes its answer may have closed its side, and is waited for by who stops. */
 		bool stays = visitor->takes || ((!stops || visitor->passes) && !(look && is_gone(visitor)));
-		if (visitor->until_us > now_us && stays)
+		bool cuts = scarce && crowds(visitor, now_us);
+		if (visitor->until_us > now_us && stays && !cuts)
 			continue;
+		cut += cuts;
 		visitor->until_us = 0;
 		shutdown(visitor->fd, SHUT_RDWR);
 	}
 	pthread_mutex_unlock(&server->lock);
+	if (cut)
+		LOG(&server->log, IBID_LOG_WARN, "http.memory_short",
+		    {"limit", log_int(server->settings->memory_bytes)},
+		    {"connectionsCutOff", log_int((int64_t)cut)});
 }
 
 /* ---- What a request says -------------------------------------------------------------------- */
@@ -231,6 +251,37 @@ const char *request_query(struct request *request, const char *name, bool *ret_b
 	return NULL;
 }
 
+/* ---- Memory --------------------------------------------------------------------------------- */
+
+static bool hold(struct request *request, size_t bytes)
+{
+	bool room = memory_hold(&request->server->memory, &request->held, bytes);
+	if (request->visitor)
+		atomic_store(&request->visitor->holds, request->held > 0);
+	return room;
+}
+
+static void free_answer(struct request *request)
+{
+	ibid_result_free(request->answer.result);
+	request->answer.result = NULL;
+	free(request->answer.owned);
+	request->answer.owned = NULL;
+}
+
+bool request_hold_answer(struct request *request, size_t more)
+{
+	struct answer *answer = &request->answer;
+	size_t bytes = request->body.room + request->arena.used + more;
+	bytes += answer->result ? answer->result->arena.used : 0;
+	bytes += answer->owned ? answer->size : 0;
+	if (hold(request, bytes))
+		return true;
+	free_answer(request);
+	request->unheld = true;
+	return false;
+}
+
 /* ---- Waiting -------------------------------------------------------------------------------- */
 
 void request_suspend(struct request *request)
@@ -241,12 +292,15 @@ void request_suspend(struct request *request)
 
 void request_answered(struct request *request)
 {
+	if (request->answer.status)
+		(void)request_hold_answer(request, 0);
 	MHD_resume_connection(request->connection);
 }
 
 void request_answered_together(struct request *request)
 {
 	struct server *server = request->server;
+	(void)request_hold_answer(request, 0);
 	request->next_answered = atomic_load(&server->answered);
 	while (!atomic_compare_exchange_weak(&server->answered, &request->next_answered, request))
 		;
@@ -267,7 +321,7 @@ void request_resume_answered(void *user)
 	while (first) {
 		struct request *request = first;
 		first = request->next_answered; /* it is gone when it is resumed */
-		request_answered(request);
+		MHD_resume_connection(request->connection);
 	}
 }
 
@@ -298,6 +352,8 @@ void *connection_begin(void *user, const char *uri, struct MHD_Connection *conne
 	    connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	request->visitor = info ? info->socket_context : NULL;
 	pthread_mutex_lock(&server->lock);
+	if (request->visitor)
+		request->visitor->since_us = request->began_us;
 	request->house = server->house;
 	request->house->guests++;
 	server->active++;
@@ -365,8 +421,9 @@ void connection_end(void *user, struct MHD_Connection *connection, void **ret_re
 	log_request(request, took_us, code);
 	/* The next request on this connection, and the silence before it. */
 	expect_by(request, env_steady_us(server->env) + settings->idle_us + settings->request_us);
-	ibid_result_free(request->answer.result);
+	free_answer(request);
 	str_release(&request->body);
+	(void)hold(request, 0);
 	pass_close(request->pass); /* the calls' thread may be filling in an answer */
 	arena_release(&request->arena);
 	server_let_go(server, request->house);
@@ -610,9 +667,13 @@ static void enter(struct request *request, const char *method, const char *versi
 
 static void read_body(struct request *request, const char *bytes, size_t size)
 {
-	if (request->too_large)
+	if (request->too_large || request->unread)
 		return;
-	str_add(&request->body, bytes, size);
+	request->unread = !hold(request, BODY_COPIES * (request->body.size + size));
+	if (!request->unread)
+		str_add(&request->body, bytes, size);
+	else
+		str_release(&request->body);
 	request->too_large = request->body.failed;
 }
 
@@ -623,6 +684,9 @@ static enum MHD_Result send_answer(struct request *request)
 	const struct answer *answer = &request->answer;
 	const struct settings *settings = request->server->settings;
 	bool passed = request->pass && !answer->body;
+	str_release(&request->body); /* nobody needs it any more */
+	if (request->unheld || !request_hold_answer(request, 0))
+		return MHD_NO;
 	expect(request, true,
 	       env_steady_us(request->server->env) +
 	           (passed ? settings->upstream_deadline_us : settings->request_us));
@@ -672,6 +736,9 @@ static void advance(struct request *request)
 		if (request->too_large)
 			answer_problem(&request->answer, &request->arena, PROBLEM_TOO_LARGE,
 			               "the body has more than %zu bytes", request->body.cap);
+		else if (request->unread)
+			answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "%s",
+			               memory_short_text);
 		break;
 	case STEP_RUN:
 		assert(request->admitted);

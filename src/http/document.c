@@ -39,13 +39,16 @@ bool page_limit_read(const char *given, size_t *ret)
 
 void answer_document(struct request *request, struct str *out)
 {
-	const char *json = out->failed || request->arena.failed
-	                       ? NULL
-	                       : arena_strndup(&request->arena, str_text(out), out->size);
-	if (json)
-		answer_json(&request->answer, 200, json);
+	struct answer *answer = &request->answer;
+	if (!out->failed && !request->arena.failed)
+		answer->owned = str_take(out, &answer->size);
+	char *fits = answer->owned ? realloc(answer->owned, answer->size + 1) : NULL;
+	if (fits)
+		answer->owned = fits;
+	if (answer->owned)
+		answer_json(answer, 200, answer->owned);
 	else
-		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "out of memory");
+		answer_problem(answer, &request->arena, PROBLEM_UNAVAILABLE, "out of memory");
 	str_release(out);
 }
 

@@ -239,6 +239,7 @@ static void look_through(void *user)
 	struct store *store = store_of(request);
 	struct exception_filter filter;
 	struct exception_row *rows = NULL;
+	struct arena reading = {0};
 	struct uuid after;
 	struct str out = STR_INIT(DOCUMENT_BYTES_MAX);
 	struct ibid_err err = {0};
@@ -246,7 +247,7 @@ static void look_through(void *user)
 	const char *wrong = read_filter(request, &filter, &after);
 	if (wrong) {
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST, "%s", wrong);
-	} else if (store->ops->list_exceptions(store, &request->arena, &filter, &rows, &count, &err)) {
+	} else if (store->ops->list_exceptions(store, &reading, &filter, &rows, &count, &err)) {
 		answer_error(&request->answer, &request->arena, &err);
 	} else {
 		obj_begin(&out, NULL, '{');
@@ -259,6 +260,7 @@ static void look_through(void *user)
 		obj_end(&out, '}');
 		answer_document(request, &out);
 	}
+	arena_release(&reading);
 	request_answered(request);
 }
 

@@ -19,6 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* An answer of the service: as it came, grown twofold, and as it is kept. */
+enum { ANSWER_COPIES = 3 };
+
 enum { AGAIN_US = 200000, EXTRAS_MAX = ROUTE_PARAMS_MAX + 3 };
 
 /* What is sent on, beyond the request that brought it. */
@@ -29,6 +32,8 @@ struct forward {
 	const struct contract *contract;
 	struct arena arena;
 	struct str body;
+	size_t held; /* of the server's memory, by the body and a large answer */
+	bool has_room;
 	const char *tenant;
 	struct ibid_staged *staged;
 	int64_t began_us;
@@ -47,6 +52,7 @@ static void forward_free(struct forward *forward)
 	call_release(&forward->call);
 	str_release(&forward->body);
 	arena_release(&forward->arena);
+	(void)memory_hold(&forward->server->memory, &forward->held, 0);
 	server_let_go(forward->server, forward->house);
 	free(forward);
 }
@@ -194,6 +200,17 @@ static void tell_accepted(struct forward *forward)
 		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "out of memory");
 	}
 	request_answered(request);
+}
+
+/* A large answer has room as a whole or not at all: two that have begun never wait for each other.
+ * One that waits beyond its deadline was sent and has no answer, as if the service were silent. */
+static bool room(struct call *call, size_t bytes)
+{
+	struct forward *forward = forward_of(call);
+	if (bytes > MEMORY_SMALL_BYTES && !forward->has_room)
+		forward->has_room = memory_hold(&forward->server->memory, &forward->held,
+		                                forward->body.room + ANSWER_COPIES * call->answer_max);
+	return bytes <= MEMORY_SMALL_BYTES || forward->has_room;
 }
 
 static void late(struct call *call)
@@ -362,6 +379,8 @@ static struct forward *forward_new(struct request *request)
 	forward->tenant = arena_strdup(arena, request->principal.tenant);
 	forward->body = request->body; /* the payload may point into it */
 	request->body = STR_INIT(0);
+	forward->held = request->held;
+	request->held = 0;
 	atomic_init(&forward->waiting, request);
 	forward->call = (struct call){
 	    .method = arena_strdup(arena, request->method),
@@ -372,6 +391,7 @@ static struct forward *forward_new(struct request *request)
 	    .send_by_us = forward->began_us + sends_us,
 	    .send_by_wall_us = env_wall_us(request->server->env) + sends_us,
 	    .answer_max = (size_t)request->server->settings->answer_bytes,
+	    .room = room,
 	    .done = done,
 	    .late = upstream->wait_us && upstream->wait_us < upstream->deadline_us ? late : NULL,
 	    .late_us = upstream->wait_us,

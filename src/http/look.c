@@ -213,6 +213,7 @@ static void look_through(void *user)
 	struct store *store = store_of(request);
 	struct command_filter filter = {0};
 	struct command_row *rows = NULL;
+	struct arena reading = {0}; /* the rows need not live as long as the answer */
 	struct uuid after;
 	struct str out = STR_INIT(DOCUMENT_BYTES_MAX);
 	struct ibid_err err = {0};
@@ -221,7 +222,7 @@ static void look_through(void *user)
 		request_answered(request);
 		return;
 	}
-	if (store->ops->list_commands(store, &request->arena, &filter, &rows, &count, &err)) {
+	if (store->ops->list_commands(store, &reading, &filter, &rows, &count, &err)) {
 		answer_error(&request->answer, &request->arena, &err);
 	} else {
 		obj_begin(&out, NULL, '{');
@@ -234,6 +235,7 @@ static void look_through(void *user)
 		obj_end(&out, '}');
 		answer_document(request, &out);
 	}
+	arena_release(&reading);
 	request_answered(request);
 }
 

@@ -206,19 +206,20 @@ static void look_through(void *user)
 	struct outbox_filter filter;
 	struct outbox_row *rows = NULL;
 	struct pause_row *pauses = NULL;
+	struct arena reading = {0};
 	struct uuid after;
 	struct ibid_err err = {0};
 	size_t count = 0, pause_count = 0;
 	const char *wrong = read_filter(request, &filter, &after);
 	if (wrong)
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST, "%s", wrong);
-	else if (store->ops->list_outbox(store, &request->arena, &filter, &rows, &count, &err) ||
-	         store->ops->list_pauses(store, &request->arena, filter.tenant, &pauses, &pause_count,
-	                                 &err))
+	else if (store->ops->list_outbox(store, &reading, &filter, &rows, &count, &err) ||
+	         store->ops->list_pauses(store, &reading, filter.tenant, &pauses, &pause_count, &err))
 		answer_error(&request->answer, &request->arena, &err);
 	else
 		answer_page(request, rows, count, (struct pauses_found){pauses, pause_count},
 		            count == filter.limit);
+	arena_release(&reading);
 	request_answered(request);
 }
 

@@ -24,6 +24,8 @@ struct pass {
 	struct call call;        /* first */
 	struct request *request; /* until the client is gone */
 	struct upstream *upstream;
+	struct memory_limit *memory;
+	size_t held; /* of it */
 	struct arena arena;
 	pthread_mutex_t lock;
 	int holders;
@@ -89,6 +91,7 @@ static void let_go(struct pass *pass)
 	if (!last)
 		return;
 	upstream_leave_place(pass->upstream, PLACE_PASS);
+	(void)memory_hold(pass->memory, &pass->held, 0);
 	call_release(&pass->call);
 	arena_release(&pass->arena);
 	pthread_mutex_destroy(&pass->lock);
@@ -205,6 +208,7 @@ static struct pass *pass_new(struct request *request)
 	pthread_mutex_init(&pass->lock, NULL);
 	pass->request = request;
 	pass->upstream = server->upstream;
+	pass->memory = &server->memory;
 	pass->holders = 2;
 	pass->call = (struct call){
 	    .method = arena_strdup(&pass->arena, request->method),
@@ -238,9 +242,13 @@ void pass_begin(struct request *request)
 		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "out of memory");
 		return;
 	}
-	enum ibid_code code = pass->arena.failed
-	                          ? err_set(&err, IBID_NOMEM, "out of memory")
-	                          : upstream_add_headers(request, false, &pass->call, &err);
+	enum ibid_code code = IBID_OK;
+	if (pass->arena.failed)
+		code = err_set(&err, IBID_NOMEM, "out of memory");
+	else if (!memory_hold(pass->memory, &pass->held, sizeof *pass))
+		code = err_set(&err, IBID_BUSY, "%s", memory_short_text);
+	else
+		code = upstream_add_headers(request, false, &pass->call, &err);
 	if (!code)
 		code = calls_make(upstream->calls, &pass->call, &err);
 	if (!code) {

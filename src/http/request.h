@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "http/answer.h"
+#include "http/memory_limit.h"
 #include "http/route.h"
 #include "http/settings.h"
 #include "ledger/crew.h"
@@ -38,6 +39,7 @@ struct server {
 	struct access *access;     /* the tokens that were seen */
 	struct upstream *upstream; /* the service behind it; NULL: none */
 	struct asked *asked;       /* the inquiry thread's own */
+	struct memory_limit memory;
 	pthread_mutex_t lock;
 	struct fleet *fleet;   /* of relays in this process; NULL: none */
 	struct house *house;   /* the present one */
@@ -81,7 +83,10 @@ struct request {
 	struct principal principal;
 	bool admitted; /* the principal is who it says, and may do this */
 	struct str body;
+	size_t held; /* of the server's memory, by the body and then by the answer */
 	bool too_large, suspended;
+	bool unread; /* there was no room for the body */
+	bool unheld; /* there was none for the answer: the connection ends instead */
 	enum step step;
 	struct answer answer;
 	bool passes;       /* it goes to the service without protection, as it comes in */
@@ -102,6 +107,11 @@ struct request {
 	const char *correlation_id, *causation_id;
 	const struct request_trace *trace;
 };
+
+/* Room for the answer, as far as it is there, and for more bytes of it. It is held until the client
+ * has taken it. False: there is none; the answer is dropped, and the connection ends instead. What
+ * became of a command is in the store, for the next request with its key. */
+bool request_hold_answer(struct request *request, size_t more);
 
 /* The value of a header, NULL when it is not there or there several times: `*ret_many`. */
 const char *request_header(struct request *request, const char *name, bool *ret_many);

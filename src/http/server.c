@@ -498,6 +498,7 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 	if (!server)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	server->settings = settings;
+	server->memory.bytes = (size_t)settings->memory_bytes;
 	server->log = log;
 	server->env = env_system();
 	sigemptyset(&signals);

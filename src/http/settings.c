@@ -49,6 +49,8 @@ static const struct setting table[] = {
     {"http.limits.body", BYTES, AT(body_bytes), "1MiB", 1, 4 << 20, "bytes of a request's body"},
     {"http.limits.headers", BYTES, AT(header_bytes), "32KiB", 4 << 10, 1 << 20,
      "bytes of a request's line and headers, which are 128 lines at most"},
+    {"http.limits.memory", BYTES, AT(memory_bytes), "32MiB", 4 << 20, INT64_C(64) << 30,
+     "bytes that bodies and answers hold together, beside what each connection has"},
     {"http.limits.connections", NUMBER, AT(connections_max), "1000", 1, 100000,
      "connections of clients at once"},
     {"http.limits.request", DURATION, AT(request_us), "30s", 1000000, 3600000000,

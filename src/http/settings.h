@@ -21,7 +21,7 @@ struct settings {
 	const char *prefix;
 	const char *open_tenant, *open_client;
 	int64_t threads, connections, queue;
-	int64_t body_bytes, header_bytes, connections_max;
+	int64_t body_bytes, header_bytes, memory_bytes, connections_max;
 	int64_t rate;
 	int64_t request_us, idle_us, drain_us;
 	int64_t in_progress;

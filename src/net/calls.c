@@ -15,7 +15,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { POLL_US = 1000000, LINE_BYTES_MAX = 2 << 20 };
+enum { POLL_US = 1000000, ROOM_PAUSE_US = 100000, LINE_BYTES_MAX = 2 << 20 };
 
 struct calls {
 	struct env *env;
@@ -24,6 +24,7 @@ struct calls {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	struct call *list; /* made, and without an end */
+	int64_t ask_at_us; /* when those that wait for room ask again */
 	bool ends;
 };
 
@@ -150,6 +151,10 @@ static size_t on_body(char *bytes, size_t one, size_t size, void *user)
 	(void)one;
 	if (call->take)
 		return call->take(call, bytes, size);
+	if (!call->too_large && call->room && !call->room(call, call->answer.size + size)) {
+		call->waits = true;
+		return CURL_WRITEFUNC_PAUSE;
+	}
 	if (!call->too_large)
 		str_add(&call->answer, bytes, size);
 	call->too_large |= call->answer.failed;
@@ -395,10 +400,27 @@ static void collect_ended(struct calls *calls)
 	}
 }
 
-/* Until the next one is late. */
-static int poll_ms(struct calls *calls)
+/* True: some wait for room. */
+static bool ask_for_room(struct calls *calls)
 {
-	int64_t now_us = env_steady_us(calls->env), wait_us = POLL_US;
+	int64_t now_us = env_steady_us(calls->env);
+	bool due = now_us >= calls->ask_at_us, some = false;
+	if (due)
+		calls->ask_at_us = now_us + ROOM_PAUSE_US;
+	pthread_mutex_lock(&calls->lock);
+	for (struct call *call = calls->list; call; call = call->next) {
+		some |= call->waits;
+		call->going_on |= due && call->waits;
+		call->waits &= !due;
+	}
+	pthread_mutex_unlock(&calls->lock);
+	return some;
+}
+
+/* Until the next one is late, or asks for room. */
+static int poll_ms(struct calls *calls, bool some_wait)
+{
+	int64_t now_us = env_steady_us(calls->env), wait_us = some_wait ? ROOM_PAUSE_US : POLL_US;
 	pthread_mutex_lock(&calls->lock);
 	for (const struct call *call = calls->list; call; call = call->next)
 		if (call->late_at_us && call->late_at_us - now_us < wait_us)
@@ -420,11 +442,12 @@ static void *carry(void *user)
 	struct calls *calls = user;
 	while (!is_over(calls)) {
 		int running;
+		bool some_wait = ask_for_room(calls);
 		while (serve_one(calls))
 			continue;
 		curl_multi_perform(calls->multi, &running);
 		collect_ended(calls);
-		curl_multi_poll(calls->multi, NULL, 0, poll_ms(calls), NULL);
+		curl_multi_poll(calls->multi, NULL, 0, poll_ms(calls, some_wait), NULL);
 	}
 	return NULL;
 }

@@ -37,6 +37,10 @@ struct call {
 	const atomic_bool *stop; /* becomes true when it is not wanted any more; NULL: it is wanted */
 	size_t answer_max;       /* bytes of the answer's body that are kept; more: `too_large` */
 
+	/* On the calls' thread: may `answer` grow to so many bytes? While it may not, nothing of it is
+	 * read; it is asked again soon. NULL: it may. */
+	bool (*room)(struct call *call, size_t bytes);
+
 	/* On the calls' thread; nobody may wait there. `late`, unless NULL, is called when there is no
 	 * end `late_us` after the start. */
 	void (*done)(struct call *call);
@@ -73,6 +77,7 @@ struct call {
 	bool reachable; /* there was an address that may be called */
 	int64_t began_us, late_at_us;
 	bool adding, going_on, breaking_off;
+	bool waits; /* for room */
 	struct call *next;
 };
 

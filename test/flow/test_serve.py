@@ -645,6 +645,7 @@ class Serve:
         for setting, said in (("http.threads=0", "http.threads is `0`"), ("http.listn=x", "there is no setting http.listn"),
                               ("http.listen=8080", "it must be an address and a port"), ("nonsense", "write NAME=VALUE"),
                               ("http.listen=0.0.0.0:0", "on loopback only"), ("http.limits.body=1GB", "a number of bytes"),
+                              ("http.limits.memory=1MiB", "from 4194304"), ("http.limits.memory=lots", "a number of bytes"),
                               ("http.listen=127.0.0.1:99999", "65535 at most"), ("http.listen=127.0.0.1:8080x", "65535 at most"),
                               ("http.open.tenant=" + 129 * "t", "128 bytes at most"),
                               ("http.tls.key=/nonexistent", "http.tls.certificate is missing")):
