@@ -35,9 +35,9 @@ void answer_header(struct answer *answer, const char *name, const char *value);
 	X(PROBLEM_KEY_MISSING, "key-missing", 400, "The Idempotency-Key header is missing",            \
 	  "The operation needs an Idempotency-Key: one for each intent, the same for each retry.")     \
 	X(PROBLEM_KEY_INVALID, "key-invalid", 400, "The Idempotency-Key header is not valid",          \
-	  "A key is 1 to 255 bytes of text without control characters, bare or as a quoted string, "   \
-	  "in one "                                                                                    \
-	  "header.")                                                                                   \
+	  "A key is 1 to 255 bytes of text without control characters, bare or as a quoted string of " \
+	  "printable ASCII, in one header, with no blank at its beginning or end and no parameters; "  \
+	  "the detail says what is wrong. Nothing was done.")                                          \
 	X(PROBLEM_UNAUTHORIZED, "unauthorized", 401, "Who is asking?",                                 \
 	  "The request has no valid token. Answers of this kind are never stored.")                    \
 	X(PROBLEM_FORBIDDEN, "forbidden", 403, "The token does not allow this",                        \

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "contract/payload.h"
 #include "http/forward.h"
+#include "http/key_header.h"
 #include "http/meters.h"
 #include "http/trace.h"
 #include "http/upstream.h"
@@ -16,27 +17,6 @@
 #include <string.h>
 
 /* ---- The key -------------------------------------------------------------------------------- */
-
-/* A structured-field string: "..." with \" and \\ escaped. NULL: it is none. */
-static const char *unquote(struct arena *arena, const char *text)
-{
-	size_t size = strlen(text);
-	char *key = arena_strndup(arena, text, size), *to = key;
-	if (!key || size < 2 || text[size - 1] != '"')
-		return NULL;
-	for (size_t i = 1; i < size - 1; i++) {
-		if (text[i] == '"')
-			return NULL;
-		if (text[i] == '\\') {
-			i++;
-			if (i == size - 1 || (text[i] != '"' && text[i] != '\\'))
-				return NULL;
-		}
-		*to++ = text[i];
-	}
-	*to = 0;
-	return key;
-}
 
 bool command_read_key(struct request *request)
 {
@@ -56,11 +36,10 @@ bool command_read_key(struct request *request)
 		               "send an Idempotency-Key: a new one for each intent, the same for a retry");
 		return false;
 	}
-	request->key = *given == '"' ? unquote(arena, given) : given;
-	if (!request->key)
-		answer_problem(answer, arena, PROBLEM_KEY_INVALID,
-		               "the quotes of the key are not in order");
-	else if (key_check(request->key, &err))
+	enum ibid_code code = key_header_read(arena, given, &request->key, &err);
+	if (code == IBID_NOMEM)
+		answer_error(answer, arena, &err);
+	else if (code)
 		answer_problem(answer, arena, PROBLEM_KEY_INVALID, "%s", err.text);
 	return !answer->status;
 }

@@ -461,8 +461,8 @@ static enum MHD_Result add_line(void *user, enum MHD_ValueKind kind, const char 
 {
 	struct head *head = user;
 	const char *colon = name + strlen(name);
-	/* Both stand in the line as it came: what is between them is the colon and a blank, or none. */
-	bool together = value && (value == colon + 1 || value == colon + 2);
+	/* Both stand in the line as it came: what is between them is the colon and blanks. */
+	bool together = value && value == colon + 1 + strspn(colon + 1, " \t");
 	size_t between = together ? (size_t)(value - colon) : sizeof ": " - 1;
 	(void)kind;
 	head->count++;

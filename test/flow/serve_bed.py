@@ -220,6 +220,21 @@ def complete(got):
     return False
 
 
+# Values of Idempotency-Key, and the keys that they are (RFC 8941, 3.3.3); or what is said of them.
+KEY_VALUES = (
+    (b'"ab"', "ab"), (b"ab", "ab"), (b"ab ", "ab"), (b"ab \t ", "ab"), (b"\tab", "ab"), (b"   ab", "ab"), (b'"ab" \t', "ab"), (b'\t"ab"', "ab"),
+    (b'"a b"', "a b"), (b"a b", "a b"), (b'"a;x=1"', "a;x=1"), (b"ab;x=1", "ab;x=1"), (b'a"b"', 'a"b"'),
+    (b'"a\\"b"', 'a"b'), (b'"a\\\\b"', "a\\b"), (b"a\\b", "a\\b"), (b'"!~"', "!~"), ("käse".encode(), "käse"),
+    ('"käse"'.encode(), "byte 2 of the quoted key is not printable ASCII"), (b'"ab\x7f"', None), (b'"ab\tc"', "byte 3 of the quoted key"),
+    (b'"ab\xff"', "byte 3 of the quoted key"), (b"ab\xff", "UTF-8"), (b"a\tb", "control character"),
+    (b'"ab";x=1', "takes no parameters"), (b'"ab"; x', "takes no parameters"), (b'"ab" x', "takes no parameters"),
+    (b'"ab", "cd"', "takes no parameters"), (b'"ab"c"', "takes no parameters"),
+    (b'"ab', "the quotation mark at the end"), (b'"', "the quotation mark at the end"), (b'"ab\\"', "the quotation mark at the end"),
+    (b'"a\\nb"', "a backslash stands before"), (b'"ab\\', "a backslash stands before"),
+    (b'""', "key"), (b"", "key"), (b" ", None), (b'" ab"', "starts with a blank"), (b'"ab "', "ends with a blank"), (b'" "', "with a blank"),
+)
+
+
 class Bed:
     """A store of its own per test; Sqlite and Postgres say which."""
 

@@ -14,7 +14,7 @@ import time
 import unittest
 
 from proxy_bed import INQUIRY, NOT_NOW, Proxied, RawService, Service, Wire
-from serve_bed import BIN, Clock, LIMIT_S, MEASURED, Postgres, Server, Sqlite
+from serve_bed import BIN, KEY_VALUES, Clock, LIMIT_S, MEASURED, Postgres, Server, Sqlite
 
 
 class Proxy(Proxied):
@@ -473,6 +473,20 @@ class Proxy(Proxied):
             self.assertEqual(first.result(LIMIT_S).status, 502)
         self.assertEqual(self.await_answer(server, "k-1", document, 200, "/long").body, b'{"order": 1}')
         self.assertEqual((self.service.sent("k-1"), self.service.times("k-1")), (1, 1))
+
+    def test_a_key_is_bare_or_a_string_of_rfc_8941(self):
+        server = self.proxy()
+        for value, wanted in KEY_VALUES:
+            before = len(self.service.seen)
+            got = server.raw(b"POST /orders HTTP/1.1\r\nHost: x\r\nIdempotency-Key: %s\r\nContent-Type: application/json\r\n"
+                             b"Content-Length: 2\r\n\r\n{}" % value)
+            if got.startswith(b"HTTP/1.1 201 "):
+                command = re.search(rb"Ibid-Command-Id: (\S+)", got).group(1).decode()
+                self.assertEqual(server.get("/v1/operations/" + command).json["key"], wanted, value)
+            else:
+                problem = json.loads(got.partition(b"\r\n\r\n")[2])
+                self.assertEqual((problem["status"], len(self.service.seen)), (400, before), (value, got))
+                self.assertIn(wanted or "", problem["detail"], value)
 
     def test_a_key_that_can_not_be_a_header_is_sent_without_it(self):
         self.contract("by-field", "POST /by-field", fields="  /ref: { type: text, required: true }")

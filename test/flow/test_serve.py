@@ -17,7 +17,7 @@ import uuid
 
 import psycopg2
 
-from serve_bed import LIMIT_S, MEASURED, NOTE, Postgres, Server, Sqlite
+from serve_bed import KEY_VALUES, LIMIT_S, MEASURED, NOTE, Postgres, Server, Sqlite
 
 HELLO = {"topic": "greetings", "text": "hello"}
 
@@ -220,6 +220,22 @@ class Serve:
                            b"Content-Type: application/json\r\nContent-Length: 13\r\n\r\n{\"topic\":\"a\"}")
         self.assertIn(b"key-invalid", twice)
         self.assertEqual(self.counts(), before)
+
+    def test_a_key_is_bare_or_a_string_of_rfc_8941(self):
+        server, body = Server(self), json.dumps(HELLO).encode()
+        for value, wanted in KEY_VALUES:
+            before = self.counts()
+            got = server.raw(b"POST /v1/commands/note HTTP/1.1\r\nHost: x\r\nIdempotency-Key: %s\r\nContent-Type: application/json\r\n"
+                             b"Content-Length: %d\r\n\r\n%s" % (value, len(body), body))
+            document = json.loads(got.partition(b"\r\n\r\n")[2])
+            if got.startswith(b"HTTP/1.1 201 "):
+                found = server.get("/v1/operations/" + document["id"]).json
+                self.assertEqual(found["key"], wanted, value)
+            else:
+                self.assertEqual((document["status"], self.counts()), (400, before), (value, got))
+                if wanted:
+                    self.assertEqual(document["type"], "/problems/key-invalid", value)
+                    self.assertIn(wanted, document["detail"], value)
 
     # ---- Looking --------------------------------------------------------------------------------
 
