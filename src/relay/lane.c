@@ -280,12 +280,26 @@ static void forget(struct relay_lane *lane)
 	lane->doubtful = lane->held_stale = true;
 }
 
+/* It was resumed: whoever did so says that the destination is there. What it did before no longer
+ * counts, and what failed there need not wait for its next attempt. */
+static void go_on(struct relay_lane *lane)
+{
+	lane->quiet_until_us = 0;
+	lane->failures = 0;
+	lane->idle_us = IDLE_LEAST_US;
+	lane->eager = true;
+}
+
 /* Is nothing to be sent? With nothing owed. */
 static bool is_paused(struct relay_lane *lane)
 {
 	if (paused_is_old(&lane->paused, &lane->relay->pauses)) {
+		uint64_t known = lane->paused.version, resumed = lane->paused.resumed;
 		forget(lane);
 		paused_renew(&lane->paused, &lane->relay->pauses);
+		/* A pause that was short it may not have seen. */
+		if (known && lane->paused.resumed != resumed)
+			go_on(lane);
 		pthread_mutex_lock(&lane->relay->lock);
 		lane->knows = lane->paused.version;
 		pthread_mutex_unlock(&lane->relay->lock);
@@ -296,13 +310,13 @@ static bool is_paused(struct relay_lane *lane)
 static enum ibid_code work(struct relay_lane *lane, int64_t *ret_wait_us, struct ibid_err *err)
 {
 	enum ibid_code code = keep_if_due(lane, err);
-	int64_t quiet_us = lane->quiet_until_us - lane_steady(lane);
 	if (code)
 		return code;
 	if (is_paused(lane)) {
 		*ret_wait_us = keep_every_us(lane);
 		return IBID_OK;
 	}
+	int64_t quiet_us = lane->quiet_until_us - lane_steady(lane);
 	if (!lane->unsettled) {
 		code = lane_load(lane, err);
 		if (code)

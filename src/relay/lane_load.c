@@ -36,7 +36,7 @@ static bool may_go(const struct relay_lane *lane, const struct hold_row *hold)
 	switch (hold->state) {
 	case HOLD_RELEASED:
 	case HOLD_WAITS: return true;
-	case HOLD_FAILED: return hold->next_us <= env_wall_us(lane->relay->options.env);
+	case HOLD_FAILED: return lane->eager || hold->next_us <= env_wall_us(lane->relay->options.env);
 	default: return false; /* a person decides */
 	}
 }
@@ -199,6 +199,7 @@ enum ibid_code lane_load(struct relay_lane *lane, struct ibid_err *err)
 	if (lane->arena.failed || !lane->next_cursor)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	add_due(lane);
+	lane->eager = false;
 	for (size_t i = 0; i < batch.count; i++)
 		add_new(lane, &batch.events[i]);
 	lane->unsettled = lane->count;

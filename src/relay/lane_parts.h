@@ -42,6 +42,7 @@ struct relay_lane {
 	struct paused paused;
 	uint64_t knows; /* the version of that; with the relay's lock */
 	int64_t quiet_until_us;
+	bool eager;      /* once, what is held is tried again before its time */
 	int64_t idle_us; /* the next pause of a quiet lane */
 	int failures;    /* of the destination, in a row */
 	bool sure;       /* the lane was ours when the channel was open already (L5) */

@@ -134,7 +134,10 @@ void lane_report(struct relay_lane *lane, const struct heard *heard)
 		         heard->reason ? heard->reason : "", heard->reason ? ": " : "",
 		         heard->why ? heard->why : "");
 	lane_note_breaker(lane, before, heard->event);
+	bool closed = before != BREAKER_CLOSED && relay->gate.breaker.state == BREAKER_CLOSED;
 	pthread_mutex_unlock(&relay->lock);
+	if (closed) /* other lanes wait for the next probe */
+		relay_wake(relay);
 }
 
 static struct retry_decision decide(struct relay_lane *lane, const struct record *record,

@@ -58,7 +58,7 @@ static bool same(const struct pauses *pauses, const struct pause_row *rows, size
 	return same;
 }
 
-static enum ibid_code read_now(struct pauses *pauses, struct store *store, bool *ret_changed,
+static enum ibid_code read_now(struct pauses *pauses, struct store *store, struct pauses_news *ret,
                                struct ibid_err *err)
 {
 	const struct notice notice = {pauses->log, pauses->destination};
@@ -68,11 +68,13 @@ static enum ibid_code read_now(struct pauses *pauses, struct store *store, bool 
 	enum ibid_code code = store->ops->list_pauses(store, &read.arena, NULL, &rows, &count, err);
 	if (!code)
 		count = sort_out(&read, rows, count, pauses->destination);
-	*ret_changed = !code && (!pauses->version || !same(pauses, rows, count));
-	if (!*ret_changed) {
+	ret->changed = !code && (!pauses->version || !same(pauses, rows, count));
+	ret->resumed = ret->changed && pauses->version && pauses->now.all && !read.all;
+	if (!ret->changed) {
 		arena_release(&read.arena);
 		return code;
 	}
+	read.resumed = pauses->now.resumed + ret->resumed;
 	notice_pauses(&notice, pauses->rows, pauses->row_count, rows, count);
 	arena_release(&pauses->now.arena);
 	pauses->now = read;
@@ -84,13 +86,21 @@ static enum ibid_code read_now(struct pauses *pauses, struct store *store, bool 
 
 /* Whoever reads keeps others from it meanwhile: what was read earlier never replaces what was read
  * later. */
-enum ibid_code pauses_read(struct pauses *pauses, struct store *store, bool *ret_changed,
+enum ibid_code pauses_read(struct pauses *pauses, struct store *store, struct pauses_news *ret,
                            struct ibid_err *err)
 {
 	pthread_mutex_lock(&pauses->lock);
-	enum ibid_code code = read_now(pauses, store, ret_changed, err);
+	enum ibid_code code = read_now(pauses, store, ret, err);
 	pthread_mutex_unlock(&pauses->lock);
 	return code;
+}
+
+bool pauses_any(struct pauses *pauses)
+{
+	pthread_mutex_lock(&pauses->lock);
+	bool any = pauses->row_count > 0;
+	pthread_mutex_unlock(&pauses->lock);
+	return any;
 }
 
 /* ---- Copies --------------------------------------------------------------------------------- */
@@ -115,6 +125,7 @@ void paused_renew(struct paused *copy, struct pauses *pauses)
 		copy->types = types;
 		copy->count = now->count;
 		copy->version = now->version;
+		copy->resumed = now->resumed;
 	}
 	pthread_mutex_unlock(&pauses->lock);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pauses.h -- what is paused, as a relay knows it.
  *
- * The relay reads it about once a second; each lane has a copy of its own, and compares one number
- * with each step. Until it was read for the first time, all is paused. */
+ * The relay reads it about once a second, and ten times a second while something is paused, so that
+ * it goes on at once when that is resumed, in whatever process. Each lane has a copy of its own,
+ * and compares one number with each step. Until it was read for the first time, all is paused. */
 #ifndef RELAY_PAUSES_H
 #define RELAY_PAUSES_H
 
@@ -19,6 +20,7 @@ struct paused {
 	const struct pause_row *types; /* of events that are not sent */
 	size_t count;
 	uint64_t version; /* of what it is a copy; 0: of nothing yet */
+	uint64_t resumed; /* how often the destination went on as a whole */
 };
 
 struct pauses {
@@ -35,9 +37,18 @@ struct pauses {
 void pauses_init(struct pauses *pauses, const char *destination, const struct log *log);
 void pauses_release(struct pauses *pauses);
 
-/* Read what is paused. `*ret_changed`: lanes have something to learn. */
-IBID_CHECK enum ibid_code pauses_read(struct pauses *pauses, struct store *store, bool *ret_changed,
-                                      struct ibid_err *err);
+/* What has changed since it was read before. */
+struct pauses_news {
+	bool changed; /* lanes have something to learn */
+	bool resumed; /* the destination goes on as a whole, which stood still */
+};
+
+/* Read what is paused. */
+IBID_CHECK enum ibid_code pauses_read(struct pauses *pauses, struct store *store,
+                                      struct pauses_news *ret, struct ibid_err *err);
+
+/* Was anything paused when it was read? */
+bool pauses_any(struct pauses *pauses);
 
 /* Is the copy older than what was read? Cheap. */
 bool paused_is_old(const struct paused *copy, struct pauses *pauses);

@@ -14,7 +14,10 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { LOOK_US = 1000000 }; /* what is paused is looked at so often */
+enum {
+	LOOK_US = 1000000,       /* what is paused is looked at so often */
+	LOOK_PAUSED_US = 100000, /* while something is: whether it is resumed */
+};
 
 void relay_init(struct relay *relay, const struct relay_options *options)
 {
@@ -78,9 +81,14 @@ void relay_stop(struct relay *relay)
 
 enum ibid_code relay_look_at_pauses(struct relay *relay, struct ibid_err *err)
 {
-	bool changed = false;
-	enum ibid_code code = pauses_read(&relay->pauses, relay->options.store, &changed, err);
-	if (changed)
+	struct pauses_news news = {0};
+	enum ibid_code code = pauses_read(&relay->pauses, relay->options.store, &news, err);
+	if (news.resumed) {
+		pthread_mutex_lock(&relay->lock);
+		breaker_hasten(&relay->gate.breaker);
+		pthread_mutex_unlock(&relay->lock);
+	}
+	if (news.changed)
 		relay_wake(relay);
 	return code;
 }
@@ -272,7 +280,8 @@ static void wait_next(struct crew *crew)
 {
 	struct relay *relay = crew->relay;
 	int64_t every_us = lease_every_us(relay);
-	struct timespec until = steady_after(every_us < LOOK_US ? every_us : LOOK_US);
+	int64_t look_us = pauses_any(&relay->pauses) ? LOOK_PAUSED_US : LOOK_US;
+	struct timespec until = steady_after(every_us < look_us ? every_us : look_us);
 	pthread_mutex_lock(&relay->lock);
 	while (!atomic_load(&relay->stop) && crew->told == relay->pauses.version)
 		if (pthread_cond_timedwait(&relay->woken, &relay->lock, &until))

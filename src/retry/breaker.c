@@ -71,6 +71,11 @@ void breaker_probe(struct breaker *breaker, const struct breaker_limit *limit, i
 	move(breaker, limit, HAPPENED_PROBE, now_us);
 }
 
+void breaker_hasten(struct breaker *breaker)
+{
+	breaker->probe_us = INT64_MIN;
+}
+
 void breaker_succeeded(struct breaker *breaker, const struct breaker_limit *limit, int64_t now_us)
 {
 	move(breaker, limit, HAPPENED_GOOD, now_us);

@@ -43,6 +43,9 @@ int64_t breaker_wait_us(const struct breaker *breaker, int64_t now_us);
 /* One probe goes now. The breaker is not closed, and the wait is over. */
 void breaker_probe(struct breaker *breaker, const struct breaker_limit *limit, int64_t now_us);
 
+/* A person says that the other side works again: the next probe need not wait. */
+void breaker_hasten(struct breaker *breaker);
+
 /* How what was sent ended. */
 void breaker_succeeded(struct breaker *breaker, const struct breaker_limit *limit, int64_t now_us);
 void breaker_failed(struct breaker *breaker, const struct breaker_limit *limit,

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a relay says in its log, once for each change, and what the command line says about events that do not leave: parked
 events, breakers, paused destinations; that after resuming they leave at once (C06, F02, K07). Both stores. Needs IBID_TEST_PG."""
+import datetime
 import json
 import os
+import time
 import unittest
 
 import serve_bed
-from relay_bed import Receivers, wait_until
+from relay_bed import LANES, Receivers, wait_until
 from serve_bed import Server
 from test_pause import People, bearer
 
@@ -208,6 +210,40 @@ class Notices(Receivers, People):
         wait_until(self.paused, "it is not paused")
         self.assertRegex(self.ask("status")[0], r"(?m)^paused     destination out since \S+, by relay: "
                                                 r"WEBHOOK_GONE: .*  ← ibid resume destination out$")
+
+    # ---- After resuming -------------------------------------------------------------------------
+
+    def test_after_resuming_neither_breaker_nor_backoff_keeps_what_waits(self):
+        for kind in ("destination", "relay"):
+            with self.subTest(kind):
+                receiver, settings = self.receiver(lambda headers, body: receiver.status)
+                receiver.status = 503
+                before, server = self.evidence("out"), Server(self)
+                self.write(server, 30, topics=30)
+                settings = [setting for setting in settings if ".backoff=" not in setting]
+                relay = self.relay(*settings, "relay.destinations.out.backoff=1h..1h", BREAKER + "open_after=2",
+                                   BREAKER + "probe_every=1h")
+                self.await_said(relay, "relay.breaker")
+                wait_until(lambda: self.held() > 0, "nothing has failed")
+                self.act("ada", "pause", *({"destination": ("destination", "out")}.get(kind, ("relay",))))
+                self.await_said(relay, "relay.paused")
+                receiver.status = 200
+                self.act("ada", "resume", *({"destination": ("destination", "out")}.get(kind, ("relay",))))
+                wait_until(lambda: self.evidence("out") == before + 30, lambda: str(self.evidence("out") - before))
+                self.assertEqual([line["state"] for line in self.said(relay, "relay.breaker")], ["open", "half-open", "closed"])
+                self.stop(relay)
+
+    def test_a_relay_that_stands_still_hears_at_once_that_it_is_resumed(self):
+        relay = self.relay(*self.to_file())
+        wait_until(lambda: self.number("select count(*) from " + self.ledger("relay_lane")) == LANES, "no lanes")
+        took = {"paused": 0, "resumed": 0}
+        for n in range(5):
+            for verb, word in (("pause", "paused"), ("resume", "resumed")):
+                begun = time.time()
+                self.act("ada", verb, "destination", "out")
+                said = self.await_said(relay, "relay." + word, n + 1)[n]["time"]
+                took[word] += datetime.datetime.fromisoformat(said.replace("Z", "+00:00")).timestamp() - begun
+        self.assertLess(took["resumed"], took["paused"] / 2, took)  # which it looks for once a second
 
 
 class OnSqlite(Notices, serve_bed.Sqlite, unittest.TestCase):
