@@ -281,7 +281,12 @@ IBID_API const char *ibid_result_text(const struct ibid_result *result);   /* a 
 /* Of a replayed result: since that outcome was reached. Otherwise: since the key was first seen. */
 IBID_API int64_t ibid_result_age_ms(const struct ibid_result *result);
 IBID_API int64_t ibid_result_retry_after_ms(const struct ibid_result *result); /* 0: don't */
-IBID_API void ibid_result_free(struct ibid_result *result);                    /* takes NULL */
+
+/* Rejected because the payload is invalid, where the contract says `failures.validation: retry`:
+ * the key is bound to no payload, and the corrected one is sent with the same key. The first
+ * payload that is accepted binds it. */
+IBID_API bool ibid_result_correctable(const struct ibid_result *result);
+IBID_API void ibid_result_free(struct ibid_result *result); /* takes NULL */
 
 /* What is kept of a command's payload, as the contract's `payload` and the fields' `class` say:
  * canonical JSON, decrypted where the handle has a key file, with the ciphertext as a text where it

@@ -63,6 +63,8 @@ static const char *awaited(struct arena *arena, const struct command_row *row)
 {
 	if (row->state == COMMAND_UNKNOWN)
 		return "a person: nobody knows whether it was done";
+	if (command_unbound(row))
+		return "the corrected payload: the key is bound to none yet";
 	if (row->state != COMMAND_IN_PROGRESS)
 		return NULL;
 	if (row->stale)
@@ -262,8 +264,10 @@ static void print_row(struct arena *arena, const struct command_row *row)
 	field_print("resource", thing_text(arena, row->resource_type, row->resource_id));
 	field_print("body", one_line(arena, row->body));
 	field_print("contract", arena_printf(arena, "version %d", row->contract_version));
-	field_print("fingerprint", arena_printf(arena, "%s (scheme %d)",
-	                                        hash_text(arena, &row->fingerprint), row->scheme));
+	const char *hash = hash_text(arena, &row->fingerprint);
+	field_print("fingerprint", command_unbound(row)
+	                               ? arena_printf(arena, "%s (refused)", hash)
+	                               : arena_printf(arena, "%s (scheme %d)", hash, row->scheme));
 	field_print("attempts", number_text(arena, row->attempts));
 	field_print("client", row->client);
 	field_print("actor", row->actor);

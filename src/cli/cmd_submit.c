@@ -36,6 +36,8 @@ static bool print_json(const struct ibid_result *result)
 	obj_text(&out, "decision", ibid_decision_name(ibid_result_decision(result)));
 	obj_int(&out, "status", ibid_result_status(result));
 	obj_bool(&out, "replayed", ibid_result_replayed(result));
+	if (ibid_result_correctable(result))
+		obj_bool(&out, "correctable", true);
 	obj_raw(&out, "body", ibid_result_body(result));
 	obj_text(&out, "command_id", text_or_null(ibid_result_command_id(result)));
 	for (size_t i = 0; i < sizeof optional / sizeof *optional; i++) {
@@ -75,7 +77,9 @@ static void print_text(const struct ibid_result *result, const char *key)
 	else if (decision == IBID_DECISION_EXECUTED || decision == IBID_DECISION_LINKED)
 		out_text(*reason ? "(its answer was erased)" : ibid_result_body(result));
 	else
-		out_textf("%s%s%s", reason, *reason ? ": " : "", ibid_result_text(result));
+		out_textf("%s%s%s%s", reason, *reason ? ": " : "", ibid_result_text(result),
+		          ibid_result_correctable(result) ? "; correct it and send it with the same key"
+		                                          : "");
 	if (replayed)
 		out_textf("            first %s %s ago", name, age);
 	out_text("\n");

@@ -216,7 +216,7 @@ static const struct {
 } declared_failures[] = {
     {REFUSAL_VALIDATION, "failures.validation", "invalid payload",
      "corrects the payload and sends it as a new intent, with a new key",
-     "corrects the payload and may send it with the same key"},
+     "corrects the payload and sends it with the same key, at once; waiting does not help"},
     {REFUSAL_BUSINESS, "failures.business", "business rejection",
      "resolves the reason and sends a new intent, with a new key",
      "resolves the reason and may send the same key again"},
@@ -460,7 +460,10 @@ static const char *failed(const struct view *view, enum refusal_class class)
 
 static const char *invalid(const struct view *view)
 {
-	return failed(view, REFUSAL_VALIDATION);
+	return view->contract->final[REFUSAL_VALIDATION]
+	           ? failed(view, REFUSAL_VALIDATION)
+	           : "no effect; the key is bound to no payload: the corrected one takes it, and the "
+	             "refused one, kept as evidence, is a conflict from then on";
 }
 
 static const char *rejected(const struct view *view)

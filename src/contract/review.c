@@ -140,9 +140,12 @@ static struct answer conflict(const struct view *view)
 	const struct contract_duplicates *duplicates = &view->contract->duplicates;
 	bool evaluates = duplicates->rejected_other_payload != REJECTED_OTHER_CONFLICT;
 	return ANSWER(view, PASS,
-	              "refused as a conflict, and kept as evidence (duplicates.evidence: %s)%s",
+	              "refused as a conflict, and kept as evidence (duplicates.evidence: %s)%s%s",
 	              duplicates->evidence == EVIDENCE_EACH ? "each" : "count",
-	              evaluates ? "; after a rejection it is evaluated (rejected_other_payload)" : "");
+	              evaluates ? "; after a rejection it is evaluated (rejected_other_payload)" : "",
+	              view->contract->final[REFUSAL_VALIDATION]
+	                  ? ""
+	                  : "; the correction of an invalid one takes the key (failures.validation)");
 }
 
 static const char *classed(const struct view *view, enum field_class class)

@@ -312,6 +312,18 @@ static void staged_work_is_done_outside(const struct check *check)
 		       "`upstream`; a script runs in one transaction and leaves nothing to recover");
 }
 
+/* What was done outside may have begun: only a refusal in one transaction can leave the key free.
+ */
+static void correction_is_atomic(const struct check *check)
+{
+	const struct contract *contract = check->contract;
+	if (contract->staged.lease_us && !contract->final[REFUSAL_VALIDATION])
+		REFUSE(
+		    check, "failures.validation",
+		    "failures.validation is retry, but the command is staged: its key can't be left free "
+		    "for a corrected payload; say final, and a corrected payload gets a new key");
+}
+
 void command_check_rules(struct reading *reading, const struct contract *contract,
                          const struct node *root)
 {
@@ -320,6 +332,7 @@ void command_check_rules(struct reading *reading, const struct contract *contrac
 	    running_again_is_protected,   evidence_outlives_the_key,   nothing_is_ignored_and_only,
 	    same_payload_fits_the_fields, contended_rows_are_declared, route_params_are_declared,
 	    fields_do_not_nest,           staged_work_is_done_outside, classes_agree,
+	    correction_is_atomic,
 	};
 	struct check check = {reading, contract, root};
 	for (size_t i = 0; i < COUNT(rules); i++)

@@ -87,6 +87,13 @@ void answer_header(struct answer *answer, const char *name, const char *value);
 	  "A business rule or the check of the payload refused it, for good: a retry gets the same "   \
 	  "answer. "                                                                                   \
 	  "`code` is stable; the status is the rule's own.")                                           \
+	X(PROBLEM_INVALID_PAYLOAD, "invalid-payload", 422,                                             \
+	  "The payload is invalid: send it corrected with the same key",                               \
+	  "A check of the payload refused it, and nothing was done. The key is free for the "          \
+	  "corrected "                                                                                 \
+	  "payload; waiting does not help. The first payload that is accepted binds the key: then "    \
+	  "the "                                                                                       \
+	  "refused one is a conflict.")                                                                \
 	X(PROBLEM_FAILED, "failed", 500, "The command failed and may be sent again with the same key", \
 	  "What it did was undone. The same key tries again.")                                         \
 	X(PROBLEM_EXCEPTION_RESOLVED, "exception-resolved", 409, "The exception is resolved already",  \

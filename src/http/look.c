@@ -18,6 +18,8 @@ static const char *awaited(const struct ledger *ledger, const struct command_row
 		return "the service, which is asked whether it was done";
 	if (row->state == COMMAND_UNKNOWN)
 		return "a person: nobody knows whether it was done";
+	if (command_unbound(row))
+		return "the corrected payload: the key is bound to none yet";
 	if (row->state != COMMAND_IN_PROGRESS)
 		return NULL;
 	return row->stale ? "recovery: its worker went silent" : "its worker";

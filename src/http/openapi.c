@@ -66,6 +66,7 @@ static const unsigned problem_headers[PROBLEM_KINDS] = {
     [PROBLEM_IN_PROGRESS] = BIT(HEADER_COMMAND_ID) | BIT(HEADER_RETRY_AFTER),
     [PROBLEM_KEY_EXPIRED] = BIT(HEADER_COMMAND_ID),
     [PROBLEM_REJECTED] = BIT(HEADER_COMMAND_ID) | BIT(HEADER_REPLAYED),
+    [PROBLEM_INVALID_PAYLOAD] = BIT(HEADER_COMMAND_ID),
     [PROBLEM_FAILED] = BIT(HEADER_COMMAND_ID) | BIT(HEADER_RETRY_AFTER),
     [PROBLEM_UPSTREAM_UNKNOWN] = BIT(HEADER_COMMAND_ID) | BIT(HEADER_RETRY_AFTER) |
                                  BIT(HEADER_LOCATION),
@@ -171,12 +172,15 @@ static void tell_refusals(struct tells *tells, const struct contract *contract)
 	static const struct {
 		enum refusal_class class;
 		const char *status;
-	} classes[] = {{REFUSAL_VALIDATION, "422"}, {REFUSAL_BUSINESS, "4XX"}, {REFUSAL_SERVER, "500"}};
+		enum problem_kind otherwise;
+	} classes[] = {{REFUSAL_VALIDATION, "422", PROBLEM_INVALID_PAYLOAD},
+	               {REFUSAL_BUSINESS, "4XX", PROBLEM_FAILED},
+	               {REFUSAL_SERVER, "500", PROBLEM_FAILED}};
 	for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
 		if (contract->final[classes[i].class])
 			tell_problem_as(tells, PROBLEM_REJECTED, classes[i].status);
 		else
-			tell_problem_as(tells, PROBLEM_FAILED, classes[i].status);
+			tell_problem_as(tells, classes[i].otherwise, classes[i].status);
 	}
 }
 
@@ -277,8 +281,7 @@ static void tell_upstream(struct tells *tells, const struct contract *contract,
 	if (contract->key.from == KEY_HEADER)
 		tell_problem(tells, PROBLEM_KEY_INVALID);
 	if (contract->field_count || contract->refuse_unknown_fields)
-		tell_problem_as(
-		    tells, contract->final[REFUSAL_VALIDATION] ? PROBLEM_REJECTED : PROBLEM_FAILED, "422");
+		tell_problem_as(tells, PROBLEM_REJECTED, "422");
 	tell_decisions(tells, contract, settings);
 	tell_problem_as(tells, PROBLEM_FAILED, "502"); /* it can't be reached */
 	tell_problem(tells, PROBLEM_ANSWER_TOO_LARGE);

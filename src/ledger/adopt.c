@@ -40,6 +40,7 @@ static enum ibid_code plan_run(struct ibid_adopted *adopted, const struct comman
 	*err = (struct ibid_err){.code = IBID_OK}; /* that is an outcome, not an error */
 	struct outcome invalid = {.status = 422, .reason = "INVALID_PAYLOAD", .text = why};
 	submission_refuse(sub, &ret->row, REFUSAL_VALIDATION, &invalid);
+	submission_unbind(sub, &ret->row, found);
 	ret->row.finished_us = sub->now_us;
 	return IBID_OK;
 }

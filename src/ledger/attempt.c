@@ -121,15 +121,18 @@ void attempt_tell(struct submission *sub, const struct command_row *row)
 	sub->token = row->lease_token;
 }
 
-/* Is the row what this submission wanted to write? Those who resolve share a token: the moment
- * tells two of them apart. */
+/* Is the row what this submission wanted to write? Those who resolve share a token, and those who
+ * run a row again its id: what was sent, and the moment, tell two of them apart. */
 static bool wrote(const struct submission *sub, const struct command_row *row,
                   const struct command_row *told)
 {
+	bool shares = sub->resolves || told->attempts > 1;
 	return row->attempts == told->attempts && row->lease_token == told->lease_token &&
 	       (row->state == COMMAND_IN_PROGRESS) == (told->state == COMMAND_IN_PROGRESS) &&
 	       memcmp(&row->id, &told->id, sizeof told->id) == 0 &&
-	       (!sub->resolves || (row->state == told->state && row->finished_us == told->finished_us));
+	       (!shares ||
+	        (row->state == told->state && row->finished_us == told->finished_us &&
+	         memcmp(&row->fingerprint, &told->fingerprint, sizeof told->fingerprint) == 0));
 }
 
 enum ibid_code attempt_resolve(struct submission *sub, const struct command_row *told,
@@ -229,6 +232,8 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
 	if (server && sub->errand == ERRAND_FINISH && !sub->end.given && sub->pending != IBID_MISUSE)
 		return finish_failed(sub, outcome, err);
 	submission_refuse(sub, &row, class, outcome);
+	if (class == REFUSAL_VALIDATION)
+		submission_unbind(sub, &row, previous);
 	if (sub->pending == IBID_MISUSE) {
 		row.state = COMMAND_UNKNOWN;
 		row.reason = trouble_reason(TROUBLE_HANDLER_ENDED_TRANSACTION);

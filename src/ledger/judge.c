@@ -58,6 +58,10 @@ enum ibid_code submission_judge(struct submission *sub, const struct command_row
 		*ret = decide_expired(sub->contract);
 		return IBID_OK;
 	}
+	if (command_unbound(row)) { /* I2: nothing was accepted yet */
+		*ret = VERDICT_RUN;
+		return IBID_OK;
+	}
 	enum ibid_code code = same_payload(sub, row, &same, ret_fingerprint, err);
 	if (!code)
 		*ret = decide(sub->contract, row->state, same);

@@ -41,6 +41,10 @@ bool ibid_result_replayed(const struct ibid_result *result)
 {
 	return result->replayed;
 }
+bool ibid_result_correctable(const struct ibid_result *result)
+{
+	return result->correctable;
+}
 int ibid_result_status(const struct ibid_result *result)
 {
 	return result->status;
@@ -165,6 +169,22 @@ static void set_rejected(struct ibid_result *result, const struct command_row *r
 		set_body(result, row->body, row->body_size);
 }
 
+/* Nothing was accepted under the key: it takes the corrected payload. Waiting helps nobody. */
+static void set_correctable(struct ibid_result *result, const struct command_row *row)
+{
+	result->decision = IBID_DECISION_REJECTED;
+	result->correctable = true;
+	set_problem(result, (struct problem){
+	                        .type = "/problems/invalid-payload",
+	                        .title = "The payload is invalid: send it corrected with the same key",
+	                        .status = row->status,
+	                        .detail = row->text ? row->text : "",
+	                        .code = row->reason,
+	                        .command_id = result->command_id,
+	                        .of_fields = of_fields(row),
+	                    });
+}
+
 static void set_failed(struct ibid_result *result, const struct command_row *row)
 {
 	result->decision = IBID_DECISION_FAILED;
@@ -191,7 +211,12 @@ void result_of_row(struct ibid_result *result, const struct command_row *row)
 	result->text = keep(result, row->text);
 	switch (row->state) {
 	case COMMAND_REJECTED: set_rejected(result, row); break;
-	case COMMAND_FAILED: set_failed(result, row); break;
+	case COMMAND_FAILED:
+		if (command_unbound(row))
+			set_correctable(result, row);
+		else
+			set_failed(result, row);
+		break;
 	case COMMAND_UNKNOWN: result_unknown_row(result, row, row->finished_us); break;
 	default: set_completed(result, row); break;
 	}

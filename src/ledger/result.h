@@ -10,6 +10,7 @@ struct ibid_result {
 	struct arena arena;
 	enum ibid_decision decision;
 	bool replayed;
+	bool correctable; /* rejected, and the key is bound to no payload */
 	int status;
 	const char *body; /* never NULL; likewise the other texts */
 	size_t body_size;

@@ -102,6 +102,16 @@ void submission_refuse(struct submission *sub, struct command_row *row, enum ref
 	row->resource_id = outcome->resource_id;
 }
 
+void submission_unbind(const struct submission *sub, struct command_row *row,
+                       const struct command_row *previous)
+{
+	previous = submission_continued(sub, previous);
+	/* What a service or a worker may have begun is bound, and so is what was accepted before. */
+	if (row->state == COMMAND_FAILED && !sub->contract->staged.lease_us &&
+	    (!previous || command_unbound(previous)))
+		row->scheme = SCHEME_UNBOUND;
+}
+
 void submission_set_end(const struct submission *sub, struct command_row *row)
 {
 	row->state = sub->end.state;

@@ -183,6 +183,11 @@ struct audit_row submission_complete(const struct submission *sub, struct comman
 void submission_refuse(struct submission *sub, struct command_row *row, enum refusal_class class,
                        const struct outcome *outcome);
 
+/* After a refusal of the payload: where nothing was accepted under the key yet, and the contract
+ * lets it be corrected, the row leaves the key unbound (I2). */
+void submission_unbind(const struct submission *sub, struct command_row *row,
+                       const struct command_row *previous);
+
 /* Make it the row of what `sub->end` says. */
 void submission_set_end(const struct submission *sub, struct command_row *row);
 

@@ -50,6 +50,31 @@ bool command_expired(const struct command_row *row, int64_t now_us)
 	return ended && row->expires_us && row->expires_us <= now_us;
 }
 
+bool command_unbound(const struct command_row *row)
+{
+	return row->state == COMMAND_FAILED && row->scheme == SCHEME_UNBOUND;
+}
+
+bool evidence_of_refused(const struct command_row *row, const struct command_row *previous,
+                         struct evidence_row *ret)
+{
+	if (!previous || !command_unbound(previous) ||
+	    memcmp(&previous->id, &row->id, sizeof row->id) != 0 ||
+	    memcmp(&previous->fingerprint, &row->fingerprint, sizeof row->fingerprint) == 0)
+		return false;
+	*ret = (struct evidence_row){
+	    .tenant = previous->identity.tenant,
+	    .command_id = previous->id,
+	    .fingerprint = previous->fingerprint,
+	    .client = previous->client ? previous->client : "",
+	    .actor = previous->actor ? previous->actor : "",
+	    .first_us = previous->finished_us,
+	    .last_us = previous->finished_us,
+	    .count = 1,
+	};
+	return true;
+}
+
 bool command_gives_way(const struct command_row *row, const struct work_context *context)
 {
 	return context->runs_again && command_expired(row, context->now_us);

@@ -46,12 +46,17 @@ enum command_state {
 const char *command_state_name(enum command_state state); /* "COMPLETED": as the stores keep it */
 bool command_state_read(const char *name, enum command_state *ret);
 
+/* The scheme of a FAILED row whose payload was refused as invalid before anything was accepted
+ * under the key: another payload may take the row (I2). No fingerprint has it, so a binary that
+ * does not know it runs nothing. */
+enum { SCHEME_UNBOUND = 0 };
+
 /* One command. COMPLETED rows, and only they, have an audit entry. */
 struct command_row {
 	struct identity identity;
 	struct uuid id;
 	enum command_state state;
-	int scheme, contract_version; /* under which the fingerprint was made */
+	int scheme, contract_version; /* under which the fingerprint was made; SCHEME_UNBOUND */
 	struct sha256 fingerprint;
 	bool linked;                             /* COMPLETED by an existing document */
 	int status;                              /* 0: none kept */
@@ -77,6 +82,9 @@ struct command_row {
 
 /* Has its key outlived its retention? What has no outcome yet never expires. */
 bool command_expired(const struct command_row *row, int64_t now_us);
+
+/* Was its payload refused, and may a corrected one take the key? */
+bool command_unbound(const struct command_row *row);
 
 /* Business evidence: one per accepted intent. */
 struct audit_row {
@@ -117,6 +125,11 @@ struct evidence_row {
 	const char *client, *actor; /* "" when not given */
 	int64_t first_us, last_us, count;
 };
+
+/* What is kept of the payload that `previous` refused when `row` takes its place with another one.
+ * False: nothing. */
+bool evidence_of_refused(const struct command_row *row, const struct command_row *previous,
+                         struct evidence_row *ret);
 
 /* What another system calls a resource: (tenant, source system, external id) and the one resource
  * it stands for. A resource has one id in each system that knows it. */
@@ -495,7 +508,8 @@ struct store_ops {
 
 	/* Write the command's row, complete. `previous` is the row that claim found (FAILED, or
 	 * REJECTED and evaluated again; or expired, and `row` has another id), which is replaced by
-	 * compare-and-set and takes its body with it, or NULL for a new one. IBID_RETRY when another
+	 * compare-and-set and takes its body with it, or NULL for a new one. The fingerprint of an
+	 * unbound row that another payload takes is kept as evidence (I2). IBID_RETRY when another
 	 * row is there: the primary key arbitrates (I2). A row IN_PROGRESS, with a lease, stages the
 	 * command; the row that replaces it is compared by its token, too (I6), and is itself
 	 * IN_PROGRESS only where it takes over a lease that has ended. */

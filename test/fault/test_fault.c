@@ -30,6 +30,7 @@ struct scenario {
 	bool lose_commit;       /* the first commit reports nothing (I7) */
 	const char *expected;   /* the final answer, whether replayed or not */
 	int effects, events, audits, commands;
+	bool corrects; /* the earlier payload was refused, and stays as evidence */
 };
 
 static const struct scenario scenarios[] = {
@@ -57,6 +58,10 @@ static const struct scenario scenarios[] = {
      "rejected 422", 0, 0, 0, 1},
     {"conflict", "pay", "{\"reference\":\"r\",\"amount\":2}", "{\"reference\":\"r\",\"amount\":1}",
      NULL, false, false, "conflict 409", 1, 1, 1, 1},
+    {"correction", "pay-soft", "{\"reference\":\"r\",\"amount\":1}",
+     "{\"reference\":\"r\",\"amount\":0}", NULL, false, false, "executed 201", 1, 1, 1, 1, true},
+    {"correction that loses its commit", "pay-soft", "{\"reference\":\"r\",\"amount\":1}",
+     "{\"reference\":\"r\",\"amount\":0}", NULL, false, true, "executed 201", 1, 1, 1, 1, true},
 };
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios, CALLBACK = 3 };
 
@@ -202,7 +207,7 @@ static void prepare(const char *tenant, const struct scenario *scenario)
 		struct ibid *ibid = bed_ibid(&bed, NULL);
 		submit(ibid, tenant, scenario->before_key ? scenario->before_key : "k", scenario,
 		       scenario->before, said);
-		assert_string_equal(said, "executed 201");
+		assert_string_equal(said, scenario->corrects ? "rejected 422" : "executed 201");
 		ibid_close(ibid);
 	}
 	set_version(2);
@@ -237,6 +242,12 @@ static void check(const char *tenant, const struct scenario *scenario, const cha
 	assert_int_equal(
 	    bed_number(&bed, "select count(*) from ibid.command where tenant = '%s'", tenant),
 	    scenario->commands);
+	if (scenario->corrects) {
+		submit(ibid, tenant, "k", scenario, scenario->before, said);
+		assert_string_equal(said, "conflict 409"); /* late */
+		assert_int_equal(
+		    bed_number(&bed, "select count from ibid.evidence where tenant = '%s'", tenant), 2);
+	}
 	/* The payload is there with its row, and only where the contract keeps it (I1). */
 	assert_int_equal(
 	    bed_number(&bed, "select count(*) from ibid.payload where tenant = '%s'", tenant),
@@ -645,8 +656,8 @@ static void an_init_that_fails_or_is_killed_at_any_verb_can_be_repeated(void **s
 static int set_up(void **state)
 {
 	(void)state;
-	static const char *const contracts[] = {"pay.yaml", "pay-brief.yaml", "pay-kept.yaml",
-	                                        "call.yaml", NULL};
+	static const char *const contracts[] = {"pay.yaml",      "pay-brief.yaml", "pay-kept.yaml",
+	                                        "pay-soft.yaml", "call.yaml",      NULL};
 	bed_open_empty(&bed, FIXTURE);
 	bed_keep_contracts(&bed, contracts);
 	/* A killed client's server may take a moment to notice: the retry waits for it. */

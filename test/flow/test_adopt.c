@@ -557,13 +557,51 @@ static void a_payload_that_breaks_the_fields_is_rejected_and_kept(void **state)
 	struct own own = own_open();
 	own_begin(&own);
 	expect_adopt(&own, "order", "k-1", "{\"amount\":0}", "rejected 422");
-	expect_adopt(&own, "order-soft", "k-1", "{\"amount\":0}", "failed 422");
+	expect_adopt(&own, "order-soft", "k-1", "{\"amount\":0}", "rejected 422");
 	order(&own, "order", "k-2"); /* the transaction goes on */
 	own_do(&own, "commit");
 	assert_rows(1, 3, 1, 1);
 	register_handlers(ibid);
 	bed_expect(ibid, "order", "k-1", "{\"amount\":0}", "replayed rejected 422");
-	bed_expect(ibid, "order-soft", "k-1", "{\"amount\":0}", "failed 422");
+	bed_expect(ibid, "order-soft", "k-1", "{\"amount\":0}", "rejected 422");
+	own_close(&own);
+}
+
+static void a_corrected_payload_takes_the_key_in_the_callers_transaction(void **state) /* B03 B04 */
+{
+	(void)state;
+	static const char invalid[] = "{\"amount\":0}", negative[] = "{\"amount\":-1}";
+	struct own own = own_open();
+	register_handlers(ibid);
+	own_begin(&own);
+	struct tried tried = try_adopt(&own, "order-soft", "k-1", invalid);
+	assert_non_null(tried.result);
+	assert_true(ibid_result_correctable(tried.result));
+	assert_int_equal(ibid_result_retry_after_ms(tried.result), 0);
+	ibid_result_free(tried.result);
+	own_do(&own, "commit");
+	own_begin(&own);
+	order(&own, "order-soft", "k-1");
+	own_do(&own, "rollback"); /* then it is as it was */
+	own_begin(&own);
+	expect_adopt(&own, "order-soft", "k-1", negative, "rejected 422");
+	order(&own, "order-soft", "k-1"); /* in one transaction with what it corrects */
+	own_do(&own, "commit");
+	own_begin(&own);
+	expect_adopt(&own, "order-soft", "k-1", invalid, "conflict 409");
+	expect_adopt(&own, "order-soft", "k-1", payload, "replayed executed 201");
+	own_do(&own, "commit");
+	assert_int_equal(bed_number(&bed, "select sum(count) from ibid.evidence"), 3);
+	bed_expect(ibid, "order-soft", "k-1", negative, "conflict 409");
+	/* Whoever refused it, either way may correct it. */
+	bed_expect(ibid, "order-soft", "k-2", invalid, "rejected 422");
+	own_begin(&own);
+	order(&own, "order-soft", "k-2");
+	expect_adopt(&own, "order-soft", "k-3", invalid, "rejected 422");
+	own_do(&own, "commit");
+	bed_expect(ibid, "order-soft", "k-2", invalid, "conflict 409");
+	bed_expect(ibid, "order-soft", "k-3", payload, "executed 201");
+	assert_rows(3, 3, 3, 3);
 	own_close(&own);
 }
 
@@ -1594,6 +1632,7 @@ int main(int argc, char **argv)
 	    TEST(rejections_failures_and_links_are_kept_as_the_contract_says),
 	    TEST(what_was_written_is_rolled_back_before_a_rejection),
 	    TEST(a_payload_that_breaks_the_fields_is_rejected_and_kept),
+	    TEST(a_corrected_payload_takes_the_key_in_the_callers_transaction),
 	    TEST(duplicates_are_decided_as_by_submit),
 	    TEST(every_ending_is_told_replayed_and_written_as_by_submit),
 	    TEST(a_duplicate_is_counted),

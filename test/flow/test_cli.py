@@ -45,6 +45,7 @@ VARIANTS = {  # name: (pattern, what takes its place) in the example's contract
     "derive-payment": (r"from: header.*", "from: [/from, /to]"),
     "callback-payment": (r"handler:.*", "handler: callback"),
     "stage-payment": (r"handler:.*", "handler: callback\nstaged: { lease: 30s, recover: human }"),
+    "soft-payment": (r"validation: final", "validation: retry"),
     "look-payment": (r"handler:.*", "handler: callback\nstaged: { lease: 30s, recover: { sql: look.sql } }"),
 }
 FILES = {
@@ -811,6 +812,34 @@ class StoreCases:
         self.submit(PAYMENT, key="same", code=4)
         for table in ("payment", "ledger_entry", "ibid.event", "ibid.audit"):
             self.assertEqual(0, self.count(table), table)
+
+    def test_a_correctable_payload_is_exit_3_and_says_that_the_key_is_free(self):  # B03 B04
+        self.init()
+        invalid = PAYMENT.replace("12.50", "0")
+        for _ in range(2):  # looked at again, not replayed
+            refused = self.submit(invalid, operation="soft-payment", code=3)
+            self.assertEqual("rejected   422  INVALID_PAYLOAD: /amount must be above 0; correct it and send it with the "
+                             "same key\n", refused.out)
+        told = self.submit(invalid, "--json", operation="soft-payment", code=3).json
+        self.assertEqual(("rejected", 422, True, False), tuple(told[name] for name in ("decision", "status", "correctable", "replayed")))
+        self.assertNotIn("retry_after_ms", told)
+        self.assertEqual("/problems/invalid-payload", told["body"]["type"])
+        waiting = self.show("--operation", "soft-payment", "--key", "k-1")
+        self.assertRegex(waiting.out, r"(?m)^awaits +the corrected payload: the key is bound to none yet$")
+        self.assertRegex(waiting.out, r"(?m)^reason +INVALID_PAYLOAD: /amount must be above 0$")
+        executed = self.submit(PAYMENT, "--json", operation="soft-payment").json
+        self.assertEqual(("executed", told["command_id"]), (executed["decision"], executed["command_id"]))
+        self.assertNotIn("correctable", executed)
+        self.submit(invalid, operation="soft-payment", code=4)
+        shown = self.show("--operation", "soft-payment", "--key", "k-1", "--json").json
+        self.assertEqual(("COMPLETED", 1, 2), (shown["state"], len(shown["conflicts"]), shown["conflicts"][0]["count"]))
+        self.assertIsNone(shown["awaits"])
+        self.submit(invalid, "--json", key="k-2", code=3)
+        self.submit(PAYMENT, key="k-2", code=4)  # where the contract says final, the key is bound
+        self.assert_effects(1)
+
+    def assert_effects(self, count):
+        self.assertEqual([count] * 3, [self.count(table) for table in ("payment", "ibid.event", "ibid.audit")])
 
     def test_amounts_stay_exact(self):  # A03
         self.init()

@@ -427,8 +427,8 @@ static void failure_classes_follow_the_contract(void **state) /* B03 B07 */
 	(void)state;
 	/* call-final: validation and business may be tried again. */
 	struct act *act = act_new("call-final");
-	bed_expect(ibid, "call-final", "v", "{\"n\":\"x\"}", "failed 422");
-	bed_expect(ibid, "call-final", "v", "{\"n\":\"x\"}", "failed 422");
+	bed_expect(ibid, "call-final", "v", "{\"n\":\"x\"}", "rejected 422");
+	bed_expect(ibid, "call-final", "v", "{\"n\":\"x\"}", "rejected 422");
 	act->reject = "NO";
 	bed_expect(ibid, "call-final", "b", "{\"n\":1}", "failed 409");
 	act->reject = NULL;

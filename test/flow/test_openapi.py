@@ -693,16 +693,18 @@ class OpenApi(Described):
         self.assertEqual(server.send("k-3", "[]", "note").json["errors"],
                          [{"detail": "must be a JSON object", "pointer": ""}])
 
-    def test_errors_are_told_where_the_same_key_may_try_again(self):
+    def test_errors_are_told_where_the_same_key_takes_the_corrected_payload(self):  # B03
         self.note("again", "route: POST /again\nfailures: { validation: retry }")
         server = Server(self)
-        told = self.document(server)["paths"]["/again"]["post"]["responses"]["422"]["headers"]
-        self.assertIn("Retry-After", told)
+        told = self.document(server)["paths"]["/again"]["post"]["responses"]["422"]
+        self.assertIn("The payload is invalid: send it corrected with the same key", told["description"])
+        self.assertIn("Ibid-Command-Id", told["headers"])
+        self.assertNotIn("Retry-After", told["headers"])
         for _ in range(2):
             answer = server.send("k-1", {"topic": 1}, path="/again")
-            self.assertEqual((answer.status, answer.json["type"]), (422, "/problems/failed"), answer)
+            self.assertEqual((answer.status, answer.json["type"]), (422, "/problems/invalid-payload"), answer)
             self.assertEqual(answer.json["errors"], [{"detail": "must be a text", "pointer": "/topic"}])
-            self.assertTrue(int(answer.headers["Retry-After"]) >= 1)
+            self.assertIsNone(answer.headers["Retry-After"])
             self.assertIsNone(answer.headers["Idempotent-Replayed"])
 
     def test_a_location_is_the_same_on_replay_and_under_a_later_contract(self):

@@ -76,6 +76,48 @@ class Serve:
         self.assertIn("/amount", invalid.json["detail"])
         self.assertEqual(self.counts(), (0, 0, 0))
 
+    def test_a_corrected_payload_takes_the_key_of_the_invalid_one(self):  # B03 B04
+        self.note("note-soft", "serialize_by: [/topic]\nfailures: { validation: retry }")
+        server = Server(self)
+        for _ in range(2):
+            refused = server.send("k-1", dict(HELLO, amount=-1), "note-soft")
+            self.assertEqual((refused.status, refused.json["type"], refused.json["code"]),
+                             (422, "/problems/invalid-payload", "INVALID_PAYLOAD"), refused)
+            self.assertEqual(refused.headers["Content-Type"], "application/problem+json")
+            self.assertEqual(refused.json["errors"][0]["pointer"], "/amount")
+            self.assertIsNone(refused.headers["Retry-After"])  # waiting does not help
+            self.assertIsNone(refused.headers["Idempotent-Replayed"])
+        place = "/v1/operations/" + refused.json["commandId"]
+        self.assertEqual(server.ask("GET", place).json["awaits"], "the corrected payload: the key is bound to none yet")
+        self.assertEqual(server.ask("GET", refused.json["type"]).status, 200)
+        first = server.send("k-1", dict(HELLO, amount=1), "note-soft")
+        self.assertEqual((first.status, first.headers["Ibid-Command-Id"]), (201, refused.json["commandId"]), first)
+        late = server.send("k-1", dict(HELLO, amount=-1), "note-soft")
+        self.assertEqual((late.status, late.json["type"]), (409, "/problems/key-reused"), late)
+        again = server.send("k-1", dict(HELLO, amount=1), "note-soft")
+        self.assertEqual((again.status, again.body, again.headers["Idempotent-Replayed"]), (201, first.body, "true"))
+        self.assertNotIn("awaits", server.ask("GET", place).json)
+        self.assertEqual(self.number("select sum(count) from " + self.ledger("evidence")), 2)
+        self.assertEqual(self.counts(), (1, 1, 1))
+
+    def test_of_corrections_at_once_one_wins(self):  # B12
+        self.note("note-soft", "serialize_by: [/topic]\nfailures: { validation: retry }")
+        server = Server(self)
+        for n in range(5):
+            key = "k-%d" % n
+            self.assertEqual(server.send(key, dict(HELLO, amount=-1), "note-soft").status, 422)
+
+            def correct(amount):
+                while True:  # as a client does while it is told to wait
+                    answer = server.send(key, dict(HELLO, amount=amount + 1), "note-soft")
+                    if answer.headers["Retry-After"] is None:
+                        return answer
+
+            statuses = sorted(answer.status for answer in at_once(8, correct))
+            self.assertEqual(statuses.count(201), 1, statuses)
+            self.assertEqual(statuses.count(409), 7, statuses)
+            self.assertEqual(self.counts(), (n + 1, n + 1, n + 1))
+
     def test_a_rejection_in_words_of_its_own_is_replayed_in_its_bytes(self):  # B03
         server = Server(self)
         identity = server.send("k-r", {"topic": "forbidden"}).headers["Ibid-Command-Id"]

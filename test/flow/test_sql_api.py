@@ -37,6 +37,7 @@ VARIANTS = {
     "brief": [(r"store: full", "store: reference")],
     "strict": [(r"unknown_fields: keep", "unknown_fields: refuse")],
     "short": [(r"retain: 400d", "retain: 1h")],
+    "fixable": [(r"validation: final", "validation: retry")],
 }
 
 # What holds a handler to its strategy, where the engine runs it.
@@ -164,10 +165,10 @@ class SqlApi(unittest.TestCase):
     def begin(self, connection, key, payload=PAYMENT, operation="create-payment", tenant="acme", **more):
         names = dict(tenant=tenant, operation=operation, key=key, payload=payload, client="web", actor="u7")
         names.update(more)
-        sql = "select decision, command_id, status, body, outcome, reason, message, resource_id from " \
+        sql = "select decision, command_id, status, body, outcome, reason, message, resource_id, correctable from " \
               "ibid.command_begin(%s)" % ", ".join("%s => %%s" % name for name in names)
         row = self.ask(connection, sql, *names.values())[0]
-        return dict(zip(("decision", "id", "status", "body", "outcome", "reason", "message", "resource_id"), row))
+        return dict(zip(("decision", "id", "status", "body", "outcome", "reason", "message", "resource_id", "correctable"), row))
 
     def pay(self, connection, key, payload=PAYMENT, operation="create-payment", tenant="acme"):
         begun = self.begin(connection, key, payload, operation, tenant)
@@ -419,6 +420,103 @@ class SqlApi(unittest.TestCase):
         strict = self.begin(self.app, "s", PAYMENT[:-1] + ',"a/b":1,"note":{}}', "strict-payment")
         self.assertIn("/a~1b is not a declared field", strict["message"])
         self.assertEqual(self.counts()[3], len(good))
+
+    def test_an_invalid_payload_leaves_its_key_free_for_the_corrected_one(self):  # B03 B04
+        """In SQL and in C alike, whichever of them refused it."""
+        invalid, negative = (PAYMENT.replace("12.50", amount) for amount in ("0", "-1"))
+        name = "fixable-payment"
+        evidence = "select coalesce(sum(e.count), 0) from ibid.evidence e join ibid.command c on c.id = e.command_id where c.key = %s"
+
+        def refused(key, payload):
+            begun = self.begin(self.app, key, payload, name)
+            self.assertEqual((begun["decision"], begun["status"], begun["reason"], begun["correctable"]),
+                             ("rejected", 422, "INVALID_PAYLOAD", True), begun)
+
+        refused("k-1", invalid)
+        self.app.commit()
+        begun = self.pay(self.app, "k-1", operation=name)
+        self.assertEqual((begun["decision"], begun["correctable"]), ("execute", False))
+        self.app.rollback()  # then it is as it was
+        refused("k-1", negative)
+        self.app.commit()
+        self.assertEqual(self.one(self.root, evidence, "k-1"), 1)
+        self.assertEqual(self.pay(self.app, "k-1", operation=name)["decision"], "execute")
+        self.app.commit()
+        self.assertEqual(self.one(self.root, evidence, "k-1"), 2)
+        late = self.begin(self.app, "k-1", invalid, name)
+        self.app.commit()
+        self.assertEqual((late["decision"], late["status"], late["correctable"]), ("conflict", 409, False))
+        self.assertEqual(self.one(self.root, evidence, "k-1"), 3)
+        self.assertEqual(self.submit("k-1", operation=name)["replayed"], True)
+
+        refused("k-2", invalid)  # and corrected in the same transaction
+        self.assertEqual(self.pay(self.app, "k-2", operation=name)["decision"], "execute")
+        self.app.commit()
+        self.assertEqual(self.submit("k-2", invalid, name)["decision"], "conflict")
+
+        refused("k-3", invalid)
+        self.app.commit()
+        self.assertEqual(self.submit("k-3", invalid, name)["correctable"], True)
+        self.assertEqual(self.submit("k-3", operation=name)["decision"], "executed")
+        self.assertEqual(self.begin(self.app, "k-3", invalid, name)["decision"], "conflict")
+        self.app.commit()
+
+        self.assertEqual(self.submit("k-4", invalid, name)["correctable"], True)
+        self.assertEqual(self.pay(self.app, "k-4", operation=name)["decision"], "execute")
+        self.app.commit()
+        self.assertEqual(self.submit("k-4", invalid, name)["decision"], "conflict")
+        self.assertEqual(self.counts(), (4, 4, 4, 4))
+
+    def test_what_was_accepted_binds_the_key_though_it_fails(self):  # B04
+        invalid, name = PAYMENT.replace("12.50", "0"), "fixable-payment"
+        for key, end in (("failed", "select ibid.command_fail(%s, 'no luck')"), ("rejected", "select ibid.command_reject(%s, 'NO')")):
+            self.begin(self.app, key, invalid, name)
+            self.ask(self.app, end, self.begin(self.app, key, PAYMENT, name)["id"])
+            self.app.commit()
+            for payload in (invalid, OTHER):
+                begun = self.begin(self.app, key, payload, name)
+                self.app.commit()
+                self.assertEqual((begun["decision"], begun["correctable"]), ("conflict", False), key)
+                self.assertEqual(self.submit(key, payload, name)["decision"], "conflict", key)
+        final = self.begin(self.app, "final", invalid)
+        self.assertEqual((final["decision"], final["correctable"]), ("rejected", False))
+        self.app.commit()
+        self.assertEqual(self.begin(self.app, "final")["decision"], "conflict")
+        self.app.commit()
+        self.assertEqual(self.counts(), (0, 3, 0, 0))
+
+    def test_of_corrections_in_sql_and_c_that_race_one_wins(self):  # B12
+        name = "fixable-payment"
+        payloads = [PAYMENT.replace("12.50", str(amount)) for amount in range(4)]  # the first is the original
+
+        def by_sql(key, payload):
+            connection = self.connect(self.url_of(0))
+            while True:
+                begun = self.pay(connection, key, payload, name)
+                connection.commit()
+                if begun["decision"] != "in_progress":
+                    return begun["decision"]
+
+        def by_submit(key, payload):
+            while True:
+                told = self.submit(key, payload, name)
+                if told["decision"] != "in_progress":
+                    return told["decision"]
+
+        for n in range(3):
+            key = "k-%d" % n
+            self.begin(self.app, key, payloads[0], name)
+            self.app.commit()
+            said = [None] * (2 * len(payloads))
+            calls = [threading.Thread(target=lambda i=i: said.__setitem__(i, (by_sql if i % 2 else by_submit)(key, payloads[i // 2])))
+                     for i in range(len(said))]
+            for call in calls:
+                call.start()
+            for call in calls:
+                call.join()
+            self.assertEqual(sum(word in ("execute", "executed", "replay") for word in said), 2, said)  # of one payload, once replayed
+            self.assertLessEqual({word for word in said[:2]}, {"rejected", "conflict"}, said)
+            self.assertEqual(self.counts(), (n + 1,) * 4)
 
     def test_a_trace_is_kept_with_its_own_command(self):  # K02
         """Several commands are open at once in one transaction; each has a trace of its own, or none."""

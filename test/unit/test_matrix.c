@@ -203,7 +203,9 @@ static void failure_modes_follow_from_the_answers(void **state)
 	     "invoice_number: rejected with the existing document's id"},
 	    {"create-payment", "invalid payload",
 	     "no effect; the answer is kept and is final for its key"},
-	    {"import-invoice", "invalid payload", "no effect; the same key may be claimed again"},
+	    {"import-invoice", "invalid payload",
+	     "no effect; the key is bound to no payload: the corrected one takes it, and the refused "
+	     "one, kept as evidence, is a conflict from then on"},
 	    {"create-payment", "server failure", "no effect; the same key may be claimed again"},
 	    {"create-payment", "duplicate after expiry", "after 400d it is refused as expired"},
 	    {"import-invoice", "duplicate after expiry",

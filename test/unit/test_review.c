@@ -362,6 +362,16 @@ static void other_payload_that_is_evaluated_after_a_rejection_is_told(void **sta
 	fixture_close(&fixture);
 }
 
+static void a_correction_that_takes_the_key_is_told(void **state)
+{
+	struct fixture fixture;
+	(void)state;
+	fixture_open(&fixture, 39, "  validation: retry");
+	expect(review(&fixture, NULL), "DB-7", "pass",
+	       "the correction of an invalid one takes the key");
+	fixture_close(&fixture);
+}
+
 /* Retention is there, and somebody has to run it. */
 static void growth_is_bounded_by_whoever_runs_retention(void **state)
 {
@@ -427,6 +437,7 @@ int main(void)
 	    cmocka_unit_test(staged_command_is_asked_about_its_recovery),
 	    cmocka_unit_test(payload_that_is_kept_as_sent_is_asked_about),
 	    cmocka_unit_test(other_payload_that_is_evaluated_after_a_rejection_is_told),
+	    cmocka_unit_test(a_correction_that_takes_the_key_is_told),
 	    cmocka_unit_test(growth_is_bounded_by_whoever_runs_retention),
 	    cmocka_unit_test(failures_come_first_in_tables_for_people),
 	    cmocka_unit_test(the_documentation_lists_every_question),

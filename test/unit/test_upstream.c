@@ -466,6 +466,11 @@ static void what_only_one_transaction_could_keep_is_not_promised(void **state)
 	     "answer:",
 	     "answer.location is given, but handler is upstream: the service says where, and "
 	     "upstream.headers keeps its Location"},
+	    {{"failures", "failures: { validation: retry, business: final, server: retry }"},
+	     "failures:",
+	     "failures.validation is retry, but the command is staged: its key can't be left free for "
+	     "a "
+	     "corrected payload; say final, and a corrected payload gets a new key"},
 	    {{"answer", "answer: { store: reference }"},
 	     "answer:",
 	     "answer.store is reference, but handler is upstream: nothing is known of the resource; "

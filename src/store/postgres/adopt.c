@@ -173,6 +173,7 @@ enum column {
 	COLUMN_RESOURCE_ID,
 	COLUMN_FIRST,
 	COLUMN_EXPIRES,
+	COLUMN_CORRECTABLE,
 };
 
 /* Decisions of command_begin. */
@@ -218,6 +219,7 @@ static enum ibid_code read_begun(const PGresult *result, struct arena *arena,
 	    .row = {.identity = *identity,
 	            .id = pg_cell_uuid(result, 0, COLUMN_ID),
 	            .state = read_state(result),
+	            .scheme = pg_cell_bool(result, 0, COLUMN_CORRECTABLE) ? SCHEME_UNBOUND : 1,
 	            .linked = outcome && strcmp(outcome, "linked") == 0,
 	            .status = (int)pg_cell_int(result, 0, COLUMN_STATUS),
 	            .body = pg_cell_text(arena, result, 0, COLUMN_BODY),

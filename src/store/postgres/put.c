@@ -2,7 +2,8 @@
 /* put.c -- what a command leaves behind: its row, its events, its audit entry, evidence,
  * human work.
  *
- * All but evidence only wait in the transaction's queue: errors show when it travels. */
+ * All but the evidence of a conflict only wait in the transaction's queue: errors show when it
+ * travels. */
 #include "store/postgres/postgres.h"
 
 #include <string.h>
@@ -114,6 +115,31 @@ static enum ibid_code delete_bodies(struct pg_tx *tx, const struct command_row *
 	return pg_tx_put(tx, STATEMENT_ANSWER_DELETE, values, err);
 }
 
+enum { EVIDENCE_PARAMS = 6 };
+
+static void evidence_values(struct arena *arena, const struct evidence_row *evidence,
+                            const char *ret[EVIDENCE_PARAMS])
+{
+	const char *values[EVIDENCE_PARAMS] = {
+	    evidence->tenant,
+	    pg_uuid(arena, &evidence->command_id),
+	    pg_hash(arena, &evidence->fingerprint),
+	    evidence->client,
+	    evidence->actor,
+	    pg_time(arena, evidence->last_us ? evidence->last_us : evidence->first_us),
+	};
+	memcpy(ret, values, sizeof values);
+}
+
+/* With the row of the command that it is of (I1). */
+static enum ibid_code count_evidence(struct pg_tx *tx, const struct evidence_row *evidence,
+                                     struct ibid_err *err)
+{
+	const char *values[EVIDENCE_PARAMS];
+	evidence_values(&tx->arena, evidence, values);
+	return pg_tx_put(tx, STATEMENT_EVIDENCE_COUNT, values, err);
+}
+
 enum ibid_code pg_put_command(struct tx *base, const struct command_row *row,
                               const struct command_row *previous, struct ibid_err *err)
 {
@@ -158,9 +184,12 @@ enum ibid_code pg_put_command(struct tx *base, const struct command_row *row,
 	    previous ? int_or_null(arena, previous->lease_token) : NULL,
 	    previous ? pg_uuid(arena, &previous->id) : NULL,
 	};
+	struct evidence_row evidence;
 	enum ibid_code code = pg_tx_put(tx, statement_of(row, previous), values, err);
 	if (code == IBID_OK && previous && memcmp(&previous->id, &row->id, sizeof row->id) != 0)
 		code = delete_bodies(tx, previous, err);
+	if (code == IBID_OK && evidence_of_refused(row, previous, &evidence))
+		code = count_evidence(tx, &evidence, err);
 	if (code == IBID_OK && row->body)
 		code = pg_put_body(tx, row, err);
 	return code;
@@ -250,14 +279,8 @@ enum ibid_code pg_put_evidence(struct store *base, const struct evidence_row *ev
                                struct ibid_err *err)
 {
 	struct arena arena = {0};
-	const char *values[] = {
-	    evidence->tenant,
-	    pg_uuid(&arena, &evidence->command_id),
-	    pg_hash(&arena, &evidence->fingerprint),
-	    evidence->client,
-	    evidence->actor,
-	    pg_time(&arena, evidence->last_us ? evidence->last_us : evidence->first_us),
-	};
+	const char *values[EVIDENCE_PARAMS];
+	evidence_values(&arena, evidence, values);
 	struct pg_call call = PG_CALL(EVIDENCE_COUNT, .values = values);
 	enum ibid_code code = arena.failed ? err_set(err, IBID_NOMEM, "out of memory")
 	                                   : pg_pool_query(pg_store_of(base), &call, 1, err);

@@ -311,6 +311,7 @@ enum ibid_code lite_put_command(struct tx *base, const struct command_row *row,
                                 const struct command_row *previous, struct ibid_err *err)
 {
 	struct lite_tx *tx = lite_tx_of(base);
+	struct evidence_row evidence;
 	enum ibid_code code = lite_tx_ready(tx, err);
 	if (code)
 		return code;
@@ -321,6 +322,8 @@ enum ibid_code lite_put_command(struct tx *base, const struct command_row *row,
 		code = delete_body(tx->conn, previous, err);
 	if (!code && previous)
 		code = forget_payload(tx->conn, row, previous, err);
+	if (!code && evidence_of_refused(row, previous, &evidence))
+		code = lite_count_evidence(tx->conn, &evidence, err);
 	if (!code && row->body)
 		code = put_body(tx->conn, row, err);
 	return lite_tx_failed(tx, code, err);

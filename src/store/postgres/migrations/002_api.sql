@@ -349,7 +349,8 @@ create function ibid.command_begin(tenant text, operation text, key text, payloa
 	correlation_id text default null, causation_id text default null, contract_version int default null,
 	traceparent text default null, tracestate text default null)
 returns table (decision text, command_id uuid, status int, body text, outcome text, reason text,
-	message text, resource_type text, resource_id text, first_at timestamptz, expires_at timestamptz)
+	message text, resource_type text, resource_id text, first_at timestamptz, expires_at timestamptz,
+	correctable boolean)
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
@@ -361,14 +362,18 @@ declare
 	kept_print bytea; -- under the version on the row that is there
 	now timestamptz := clock_timestamp();
 	seen ibid.command;
+	unbound boolean; -- nothing is accepted under the key: another payload may take it (I2)
 	gained boolean := false;
+	contract json;
 	wrong text;
+	own_scheme int := 1; -- of the fingerprint; 0: the key stays unbound
 	noted text;
 	trace text;
 	fresh boolean := pg_current_xact_id_if_assigned() is null; -- no row was written before
 	place cid; -- among the statements of the transaction that write, though they hit no row
 	written oid[];
 begin
+	correctable := false;
 	perform ibid.demand_tenant(command_begin.tenant);
 	noted := ibid.check_names(command_begin.tenant, command_begin.client, command_begin.actor,
 		command_begin.resource, command_begin.correlation_id, command_begin.causation_id);
@@ -410,6 +415,7 @@ begin
 		where c.tenant = command_begin.tenant and c.operation = command_begin.operation
 			and c.scope = own_scope and c.key = own_key;
 		decision := 'execute';
+		unbound := true;
 		if seen.id is not null then
 			kept_print := print;
 			if seen.contract_version <> terms.version then
@@ -417,7 +423,9 @@ begin
 					ibid.contract_of(command_begin.operation, seen.contract_version), command_begin.tenant,
 					command_begin.client, command_begin.actor, command_begin.resource, command_begin.payload);
 			end if;
-			decision := ibid.verdict(terms, seen.state, kept_print = seen.fingerprint, seen.expires_at <= now);
+			unbound := seen.state = 'FAILED' and seen.scheme = 0;
+			decision := ibid.verdict(terms, seen.state, unbound or kept_print = seen.fingerprint,
+				seen.expires_at <= now);
 		end if;
 		exit when gained or decision <> 'execute';
 		gained := ibid.take_identity(command_begin.tenant, command_begin.operation, own_scope, own_key);
@@ -454,23 +462,25 @@ begin
 	end if;
 
 	if not ibid.fields_hold(terms.fields, terms.unknown_fields, command_begin.payload) then
-		wrong := ibid.wrong_fields(ibid.contract_of(command_begin.operation, terms.version),
-			command_begin.payload);
+		contract := ibid.contract_of(command_begin.operation, terms.version);
+		wrong := ibid.wrong_fields(contract, command_begin.payload);
+		correctable := (unbound or seen.expires_at <= now) and contract #>> '{failures,validation}' = 'retry';
+		own_scheme := case when correctable then 0 else 1 end;
 	end if;
 	if seen.id is null then
 		command_id := ibid.uuid_v7();
 		insert into ibid.command (tenant, operation, scope, key, id, state, scheme, contract_version,
 			fingerprint, linked, status, attempts, client, actor, created_at, expires_at)
 		values (command_begin.tenant, command_begin.operation, own_scope, own_key, command_id,
-			'IN_PROGRESS', 1, terms.version, print, false, 0, 1, command_begin.client,
+			'IN_PROGRESS', own_scheme, terms.version, print, false, 0, 1, command_begin.client,
 			command_begin.actor, now, now + terms.retain)
 		on conflict on constraint command_pkey do nothing
 		returning cmin into place;
 	else
 		-- A command that ran its time out and runs again is another one; a second try is the same.
 		command_id := case when seen.expires_at <= now then ibid.uuid_v7() else seen.id end;
-		update ibid.command as c set id = command_begin.command_id, state = 'IN_PROGRESS', scheme = 1,
-			contract_version = terms.version, fingerprint = print, linked = false,
+		update ibid.command as c set id = command_begin.command_id, state = 'IN_PROGRESS',
+			scheme = own_scheme, contract_version = terms.version, fingerprint = print, linked = false,
 			status = 0, resource_type = null, resource_id = null, reason = null, text = null,
 			audit_id = null, client = command_begin.client, actor = command_begin.actor, finished_at = null,
 			attempts = case when seen.expires_at <= now then 1 else seen.attempts + 1 end,
@@ -488,6 +498,12 @@ begin
 	end if;
 	if command_id <> seen.id then
 		perform ibid.forget_answers(command_begin.tenant, seen.id);
+	elsif unbound and seen.fingerprint <> print then -- the refused payload stays as evidence (I2)
+		insert into ibid.evidence as e (tenant, command_id, fingerprint, client, actor, first_at, last_at, count)
+		values (command_begin.tenant, seen.id, seen.fingerprint, coalesce(seen.client, ''),
+			coalesce(seen.actor, ''), seen.finished_at, seen.finished_at, 1)
+		on conflict (tenant, command_id, fingerprint, client, actor) do update
+			set last_at = greatest(e.last_at, excluded.last_at), count = e.count + 1;
 	end if;
 	if terms.payload is not null or seen.contract_version <> terms.version then
 		perform ibid.keep_payload(command_begin.tenant, command_id,
@@ -519,7 +535,8 @@ begin
 end $$;
 comment on function ibid.command_begin(text, text, text, text, text, text, text, text, text, int, text, text) is
 	'begins a command in the caller''s transaction. decision: execute (do the work, then finish it), or '
-	'replay, rejected, conflict, in_progress, unknown, expired (answer so, and do nothing)';
+	'replay, rejected, conflict, in_progress, unknown, expired (answer so, and do nothing). correctable: rejected, and '
+	'the corrected payload may take the key';
 
 -- ---- Finish -------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@
 select
 	b.decision, b.command_id, b.status, b.body, b.outcome, b.reason, b.message, b.resource_type,
 	b.resource_id, (extract(epoch from b.first_at) * 1000000)::bigint,
-	(extract(epoch from b.expires_at) * 1000000)::bigint
+	(extract(epoch from b.expires_at) * 1000000)::bigint, b.correctable
 from ibid.command_begin(tenant => $1, operation => $2, key => $3, payload => $4, client => $5, actor => $6,
 	resource => $7, correlation_id => $8, causation_id => $9, contract_version => $10,
 	traceparent => $11, tracestate => $12) as b
