@@ -109,6 +109,20 @@ static void a_probe_whose_end_nobody_tells_does_not_keep_the_next_from_going(voi
 	}
 }
 
+static void a_person_who_says_that_it_works_lets_a_probe_go_at_once(void **state)
+{
+	(void)state;
+	struct breaker breaker = {0};
+	fails(&breaker, 3, 0);
+	breaker_hasten(&breaker);
+	assert_int_equal(breaker.state, BREAKER_OPEN);
+	assert_int_equal(breaker_wait_us(&breaker, SECOND_US), 0);
+	breaker_probe(&breaker, &limit, SECOND_US);
+	assert_int_equal(breaker_wait_us(&breaker, SECOND_US), 30 * SECOND_US); /* one, not more */
+	fails(&breaker, 1, 2 * SECOND_US);
+	assert_int_equal(breaker_wait_us(&breaker, 2 * SECOND_US), 30 * SECOND_US);
+}
+
 static void without_a_limit_it_never_opens(void **state)
 {
 	(void)state;
@@ -169,6 +183,7 @@ int main(void)
 	    cmocka_unit_test(one_probe_goes_and_its_end_decides),
 	    cmocka_unit_test(late_answers_neither_close_it_nor_put_the_probe_off),
 	    cmocka_unit_test(a_probe_whose_end_nobody_tells_does_not_keep_the_next_from_going),
+	    cmocka_unit_test(a_person_who_says_that_it_works_lets_a_probe_go_at_once),
 	    cmocka_unit_test(without_a_limit_it_never_opens),
 	    cmocka_unit_test(whatever_happens_a_probe_goes_in_time_and_never_more_than_one),
 	};
