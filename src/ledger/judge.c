@@ -154,7 +154,8 @@ void submission_tell(struct submission *sub, enum verdict verdict, const struct 
 		break;
 	default:
 		if (id)
-			result_unknown_row(sub->result, row, sub->now_us);
+			result_unknown_row(sub->result, row, sub->now_us,
+			                   sub->contract->upstream.given ? row->text : NULL);
 		else
 			result_unknown(sub->result, NULL);
 		break;

@@ -217,7 +217,7 @@ void result_of_row(struct ibid_result *result, const struct command_row *row)
 		else
 			set_failed(result, row);
 		break;
-	case COMMAND_UNKNOWN: result_unknown_row(result, row, row->finished_us); break;
+	case COMMAND_UNKNOWN: result_unknown_row(result, row, row->finished_us, row->text); break;
 	default: set_completed(result, row); break;
 	}
 }
@@ -301,12 +301,13 @@ void result_unknown(struct ibid_result *result, const struct uuid *id)
 	    });
 }
 
-void result_unknown_row(struct ibid_result *result, const struct command_row *row, int64_t now_us)
+void result_unknown_row(struct ibid_result *result, const struct command_row *row, int64_t now_us,
+                        const char *text)
 {
 	int64_t age_us = now_us - row->finished_us; /* by another machine's clock: it may be ahead */
 	result_unknown(result, &row->id);
 	result->retry_after_us = retry_pause_at_age_us(&unknown_policy, age_us);
 	result->cause = keep(result, row->reason);
-	if (row->text)
-		result->text = keep(result, row->text);
+	if (text)
+		result->text = keep(result, text);
 }

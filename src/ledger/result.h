@@ -36,7 +36,9 @@ void result_conflict(struct ibid_result *result, const struct command_row *row, 
 void result_expired(struct ibid_result *result, const struct command_row *row, int64_t now_us);
 void result_in_progress(struct ibid_result *result, const struct uuid *id, bool accepted);
 void result_unknown(struct ibid_result *result, const struct uuid *id); /* no row could be read */
-/* The row is UNKNOWN: the longer it is, the later somebody should ask again. */
-void result_unknown_row(struct ibid_result *result, const struct command_row *row, int64_t now_us);
+/* The row is UNKNOWN: the longer it is, the later somebody should ask again. `text` NULL: nothing
+ * is told but that. */
+void result_unknown_row(struct ibid_result *result, const struct command_row *row, int64_t now_us,
+                        const char *text);
 
 #endif
