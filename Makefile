@@ -36,7 +36,7 @@ sanitize: setup      ## the suite under address+undefined and thread sanitizers
 valgrind: build      ## unit and store tests under valgrind
 	@tools/test $(BUILD) --valgrind --suite valgrind
 
-soak: build          ## hostile requests to a proxy, generated ones to a server; relays and a Kafka that are killed (an hour at most)
+soak: build          ## processes on one SQLite file; hostile and generated requests; relays and a Kafka that are killed (an hour at most)
 	@IBID_BIN=$(BUILD)/ibid tools/soak
 
 bench: setup         ## protected against unprotected, on both stores (BENCH_ONLY=payments,http,...)

@@ -119,6 +119,21 @@ static int bad_shm_unmap(sqlite3_file *file, int remove)
 	return real_of(file)->pMethods->xShmUnmap(real_of(file), remove);
 }
 
+static int bad_fetch(sqlite3_file *file, sqlite3_int64 at, int size, void **ret)
+{
+	return real_of(file)->pMethods->xFetch(real_of(file), at, size, ret);
+}
+
+/* A checkpoint lets go of what is mapped when it has read a header of the WAL's index that is new
+ * to it, and has not acted upon it yet. */
+static int bad_unfetch(sqlite3_file *file, sqlite3_int64 at, void *mapped)
+{
+	void (*hook)(void) = disk.checkpoint_begins;
+	if (hook && !mapped && !((struct bad_file *)file)->wal)
+		hook();
+	return real_of(file)->pMethods->xUnfetch(real_of(file), at, mapped);
+}
+
 static int bad_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
                     int *ret_flags)
 {
@@ -139,10 +154,10 @@ void disk_wrap(void)
 	bad_vfs.szOsFile = (int)sizeof(struct bad_file) + real_vfs->szOsFile;
 	bad_vfs.xOpen = bad_open;
 	bad_methods = (sqlite3_io_methods){
-	    2,          bad_close,   bad_read,     bad_write,       bad_truncate,  bad_sync,
+	    3,          bad_close,   bad_read,     bad_write,       bad_truncate,  bad_sync,
 	    bad_size,   bad_lock,    bad_unlock,   bad_check,       bad_control,   bad_sector,
-	    bad_device, bad_shm_map, bad_shm_lock, bad_shm_barrier, bad_shm_unmap, NULL,
-	    NULL};
+	    bad_device, bad_shm_map, bad_shm_lock, bad_shm_barrier, bad_shm_unmap, bad_fetch,
+	    bad_unfetch};
 	if (sqlite3_vfs_register(&bad_vfs, 1))
 		abort();
 }

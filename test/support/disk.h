@@ -11,6 +11,7 @@ struct disk {
 	_Atomic bool fail_wal_sync, fail_file_sync, full, cut_wal_write;
 	_Atomic unsigned wal_writes; /* so far, and the longest */
 	_Atomic int wal_write_longest;
+	void (*_Atomic checkpoint_begins)(void); /* called when one has read where the WAL ends */
 };
 extern struct disk disk;
 

@@ -160,7 +160,7 @@ enum ibid_code lite_conn_open(const struct lite_conn_options *options, struct li
 	conn->full = options->full;
 	if (options->create)
 		flags |= SQLITE_OPEN_CREATE;
-	const char *vfs = options->role == LITE_WRITER ? lite_wal_vfs() : NULL;
+	const char *vfs = options->role == LITE_READER ? NULL : lite_wal_vfs();
 	int rc = sqlite3_open_v2(options->path, &conn->db, flags, vfs);
 	if (!rc)
 		rc = set_up(conn, options);

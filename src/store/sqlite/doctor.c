@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* doctor.c -- what is unsafe about this file and how it is set up. */
 #include "store/sqlite/lite.h"
+#include "store/sqlite/wal_vfs.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 
-enum { VERSION_SAFE = 3051003, MIB = 1 << 20, FREE_MIB_MIN = 512, WAL_MIB_MAX = 64 };
+enum { MIB = 1 << 20, FREE_MIB_MIN = 512, WAL_MIB_MAX = 64 };
 
 struct visit {
 	struct lite_store *store;
@@ -32,11 +33,13 @@ __attribute__((format(printf, 4, 5))) static void tell(const struct visit *visit
 
 static enum ibid_code library(const struct visit *visit, struct ibid_err *err)
 {
-	bool safe = sqlite3_libversion_number() >= VERSION_SAFE;
+	bool safe = sqlite3_libversion_number() >= LITE_VERSION_SAFE;
 	(void)err;
-	tell(visit, safe ? FINDING_OK : FINDING_WARN,
-	     "upgrade to SQLite 3.51.3: before it, a WAL reset could, rarely, damage the file",
-	     "SQLite library %s", sqlite3_libversion());
+	tell(
+	    visit, safe ? FINDING_OK : FINDING_WARN,
+	    "upgrade to SQLite 3.51.3: before it, a checkpoint of another program beside ibid's writer "
+	    "could, rarely, damage the file; that program should run `pragma wal_autocheckpoint = 0`",
+	    "SQLite library %s", sqlite3_libversion());
 	return IBID_OK;
 }
 

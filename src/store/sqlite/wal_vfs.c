@@ -20,10 +20,22 @@
  * (V5) Whatever does not look like the next frame, because the version or a sector's padding wants
  * it so, is written at once.
  *
+ * (V6) Before SQLite 3.51.3 a checkpoint that begins may believe a header of the WAL's index that a
+ * writer has replaced since: where another process had moved everything, that writer began the WAL
+ * anew, and its commits were lost or the file damaged. Here the writer lock is taken before that
+ * header is read, and let go of at the first lock that the checkpoint takes after it: there it has
+ * seen, under that lock, that something is left to move, and while that is so nobody begins the WAL
+ * anew. A checkpoint that finds nothing takes none, and ends with the lock of checkpoints. With
+ * that window held open and processes stopped at random, 20 of 40 files were damaged without this,
+ * 0 of 60 with it (test/store/test_wal_reset.c). Closing the last connection moves the WAL under a
+ * lock that keeps all others out.
+ *
  * A file is the one of the VFS below, with a table of methods in which a few are ours: all others
  * are called as if this layer were not there. The layer knows no threads: files belong to their
  * connection. */
 #include "store/sqlite/wal_vfs.h"
+
+#include "base/env.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -38,6 +50,10 @@
 enum {
 	FRAME_HEADER = 24, /* bytes 4 to 7 of it: pages of the database after this commit, or 0 */
 	WRITER_LOCK = 0,   /* its place among the locks in shared memory */
+	CHECKPOINT_LOCK = 1,
+	READ_LOCKS = 3,           /* these and those after it */
+	WRITER_WAIT_US = 2000000, /* of a checkpoint, for a moment between two commits */
+	WRITER_STEP_US = 200,
 	/* The largest page is the longest write that SQLite makes: one of more than 128 KiB the VFS
 	 * below may do in part, or not at all. */
 	KEPT_BYTES_MAX = 65536,
@@ -49,7 +65,8 @@ struct tap {
 	sqlite3_io_methods methods; /* first: a file finds the rest by it */
 	const sqlite3_io_methods *below;
 	struct tap *other; /* of a database its WAL, of a WAL its database; NULL: closed */
-	bool writing;      /* a database's: its writer lock is held */
+	bool writing;      /* a database's: SQLite holds its writer lock */
+	bool beginning;    /* a database's: that lock is held for a checkpoint that begins (V6) */
 
 	/* A WAL's. */
 	unsigned char *kept;
@@ -229,17 +246,67 @@ static int wal_close(sqlite3_file *file)
 /* ---- Methods of a database ------------------------------------------------------------------ */
 
 /* The writer lock comes and goes here, unless one connection has the file for itself. */
-static int database_shm_lock(sqlite3_file *file, int first, int count, int flags)
+static int lock_writer(sqlite3_file *file, int flags)
 {
 	struct tap *tap = tap_of(file);
-	bool writer = first == WRITER_LOCK && (flags & SQLITE_SHM_EXCLUSIVE);
 	bool unlock = flags & SQLITE_SHM_UNLOCK;
-	if (writer && unlock && tap->other)
+	if (unlock && tap->other)
 		forget(tap->other); /* V3 */
-	int rc = tap->below->xShmLock(file, first, count, flags);
-	if (writer && !rc)
+	int rc = tap->beginning ? SQLITE_OK : tap->below->xShmLock(file, WRITER_LOCK, 1, flags);
+	if (!rc)
 		tap->writing = !unlock;
 	return rc;
+}
+
+static void has_begun(sqlite3_file *file)
+{
+	struct tap *tap = tap_of(file);
+	if (tap->beginning && !tap->writing)
+		(void)tap->below->xShmLock(file, WRITER_LOCK, 1, SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE);
+	tap->beginning = false;
+}
+
+static int await_writer(sqlite3_file *file)
+{
+	const struct tap *tap = tap_of(file);
+	const int flags = SQLITE_SHM_LOCK | SQLITE_SHM_EXCLUSIVE;
+	int rc = tap->below->xShmLock(file, WRITER_LOCK, 1, flags);
+	for (int left = WRITER_WAIT_US; rc == SQLITE_BUSY && left > 0; left -= WRITER_STEP_US) {
+		env_sleep_us(env_system(), WRITER_STEP_US);
+		rc = tap->below->xShmLock(file, WRITER_LOCK, 1, flags);
+	}
+	return rc;
+}
+
+/* V6 */
+static int lock_checkpoint(sqlite3_file *file, int flags)
+{
+	struct tap *tap = tap_of(file);
+	if (flags & SQLITE_SHM_UNLOCK)
+		has_begun(file);
+	int rc = tap->below->xShmLock(file, CHECKPOINT_LOCK, 1, flags);
+	if (rc || flags & SQLITE_SHM_UNLOCK)
+		return rc;
+	rc = await_writer(file);
+	tap->beginning = !rc;
+	if (rc)
+		(void)tap->below->xShmLock(file, CHECKPOINT_LOCK, 1,
+		                           SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE);
+	return rc;
+}
+
+static int database_shm_lock(sqlite3_file *file, int first, int count, int flags)
+{
+	bool exclusive = flags & SQLITE_SHM_EXCLUSIVE;
+	if (exclusive && first == WRITER_LOCK)
+		return lock_writer(file, flags);
+	/* Recovery takes this one together with others, under the writer lock. */
+	if (exclusive && first == CHECKPOINT_LOCK && count == 1 &&
+	    sqlite3_libversion_number() < LITE_VERSION_SAFE)
+		return lock_checkpoint(file, flags);
+	if (first >= READ_LOCKS)
+		has_begun(file);
+	return tap_of(file)->below->xShmLock(file, first, count, flags);
 }
 
 static int database_close(sqlite3_file *file)
