@@ -12,18 +12,14 @@ import threading
 import time
 import unittest
 
+from proxy_bed import Proxied
 from serve_bed import BIN, LIMIT_S, Server, Sqlite
 
 HELLO = {"topic": "greetings", "text": "hello"}
 
 
-class Gone(Sqlite, unittest.TestCase):
-    def answer(self, server, key):
-        """The status, 0: it does not answer any more."""
-        try:
-            return server.send(key, HELLO).status
-        except (OSError, http.client.HTTPException):
-            return 0
+class Told:
+    """How a server whose file is gone ends."""
 
     def assert_ended(self, server, name):
         self.assertEqual(server.process.wait(LIMIT_S), 1, server.log())
@@ -32,6 +28,15 @@ class Gone(Sqlite, unittest.TestCase):
         self.assertEqual(len(told), 1, server.log())
         self.assertIn(name + " was ", told[0]["reason"])
         self.assertTrue(any(line.startswith("ibid: " + name + " was ") for line in lines), server.log())
+
+
+class Gone(Told, Sqlite, unittest.TestCase):
+    def answer(self, server, key):
+        """The status, 0: it does not answer any more."""
+        try:
+            return server.send(key, HELLO).status
+        except (OSError, http.client.HTTPException):
+            return 0
 
     def take_away(self, how):
         """Clients write all the while: none that asks after it is told that its command was executed."""
@@ -124,6 +129,23 @@ class Gone(Sqlite, unittest.TestCase):
             if relay.poll() is None:
                 relay.kill()
                 relay.wait(LIMIT_S)
+
+
+class GoneUnderAProxy(Told, Proxied, Sqlite, unittest.TestCase):
+    def test_a_call_that_was_made_is_not_said_to_be_undone(self):  # I4
+        server = self.proxy()
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(self.order, server, "k", {"mode": "slow"})
+            end = time.monotonic() + LIMIT_S
+            while not self.service.sent("k"):
+                self.assertLess(time.monotonic(), end, server.log())
+                time.sleep(0.01)
+            os.unlink(self.path)
+            self.service.free.set()
+            answer = waiting.result(LIMIT_S)
+        self.assertIn(answer.status, (202, 502, 504), answer)  # and not 503: "nothing was done"
+        self.assertTrue(answer.headers["Location"].startswith("/v1/operations/"), answer)
+        self.assert_ended(server, self.path)
 
 
 class Full:

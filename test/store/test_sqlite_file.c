@@ -201,6 +201,35 @@ static void store_that_another_closes_beside_it_is_there(void **state)
 	store_close(store);
 }
 
+static enum ibid_code adopt(struct store *store, sqlite3 *db)
+{
+	struct tx *tx = NULL;
+	struct ibid_err err;
+	enum ibid_code code = store->ops->adopt(store, db, &tx, &err);
+	if (!code)
+		store->ops->release_adopted(&tx);
+	return code;
+}
+
+static void connection_to_a_file_that_is_gone_is_not_adopted(void **state)
+{
+	(void)state;
+	sqlite3 *db = NULL;
+	struct store *store = ready();
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "pragma foreign_keys = on; begin", NULL, NULL, NULL),
+	                 SQLITE_OK);
+	assert_int_equal(adopt(store, db), IBID_OK);
+	copy(path, elsewhere);
+	assert_int_equal(rename(elsewhere, path), 0);
+	assert_int_equal(adopt(store, db), IBID_GONE);
+	store_close(store);
+	store = open_path(); /* on the other file, by the same name */
+	assert_int_equal(adopt(store, db), IBID_MISUSE);
+	sqlite3_close(db);
+	store_close(store);
+}
+
 /* ---- A limit -------------------------------------------------------------------------------- */
 
 static void limit_files(rlim_t bytes)
@@ -243,6 +272,7 @@ int main(void)
 	    cmocka_unit_test(file_that_is_gone_before_a_connection_is_opened_is_told_then),
 	    cmocka_unit_test(wal_or_shared_memory_that_is_gone_is_told_by_the_regular_look),
 	    cmocka_unit_test(store_that_another_closes_beside_it_is_there),
+	    cmocka_unit_test(connection_to_a_file_that_is_gone_is_not_adopted),
 	    cmocka_unit_test(limit_on_the_size_of_files_is_a_full_disk),
 	};
 	char command[128];
