@@ -48,7 +48,10 @@ static enum ibid_code load_contracts(const struct ibid_options *options, struct 
                                      struct ibid_err *err)
 {
 	if (!options->contracts || !*options->contracts)
-		return err_set(err, IBID_INVALID, "no directory of contracts was given");
+		return err_set(
+		    err, IBID_INVALID,
+		    "no directory of contracts was given: ibid_open and ibid_init need the option "
+		    "contracts");
 	struct contracts *contracts = NULL;
 	enum ibid_code code = contracts_load(options->contracts, &contracts, err);
 	if (code)

@@ -63,9 +63,13 @@ enum ibid_code api_init(const struct ibid_options *given, const struct api_seams
 	struct init_report report = {0};
 	struct contracts *contracts = NULL;
 	struct store *store = NULL;
-	enum ibid_code code = options.contracts && *options.contracts
-	                          ? contracts_load(options.contracts, &contracts, err)
-	                          : err_set(err, IBID_INVALID, "no directory of contracts was given");
+	enum ibid_code code =
+	    options.contracts && *options.contracts
+	        ? contracts_load(options.contracts, &contracts, err)
+	        : err_set(
+	              err, IBID_INVALID,
+	              "no directory of contracts was given: ibid_open and ibid_init need the option "
+	              "contracts");
 	if (!code)
 		code = store_open(&store_options, &store, err);
 	if (!code && seams && seams->wrap)

@@ -72,7 +72,7 @@ static enum ibid_code read_answer(const struct args *args, struct arena *arena, 
 	}
 	enum ibid_code code = input_read(arena, given + 1, ret, &size, err);
 	if (!code && strlen(*ret) != size)
-		code = err_set(err, IBID_INVALID, "%s holds a NUL", given + 1);
+		code = err_set(err, IBID_INVALID, "%s holds a NUL byte: an answer is JSON text", given + 1);
 	return code;
 }
 
@@ -90,10 +90,13 @@ static int read_act(const struct args *args, enum act_kind kind, struct act *ret
 	                     .resource_id = values[OPT_RESOURCE_ID]},
 	};
 	if (!args->operand_count)
-		return usage_error(args->command, "name the exception by its ID");
+		return usage_error(args->command,
+		                   "ID is missing: `ibid exception list` shows the ids of exceptions");
 	if (!uuid_read(args->operands[0], &ret->id))
-		return usage_error(args->command, "\"%.100s\" is not the id of an exception",
-		                   args->operands[0]);
+		return usage_error(
+		    args->command,
+		    "\"%.100s\" is not the id of an exception: `ibid exception list` shows ids",
+		    args->operands[0]);
 	if (kind == ACT_ASSIGN && !ret->owner && !ret->assignee)
 		return usage_error(args->command, "give --to NAME, --owner TEAM or both");
 	return read_status(args, &ret->confirmation.status);

@@ -203,7 +203,8 @@ int cmd_archive_list(const struct args *args)
 	if (args->operand_count)
 		return list_dir(args, args->operands[0]);
 	if (!args_has(args, OPT_STORE))
-		return usage_error(args->command, "say which: a directory, or --store");
+		return usage_error(args->command,
+		                   "which archives? name a directory, or a store by --store");
 	int exit = read_limit(args, &limit);
 	return exit ? exit : list_store(args, limit);
 }
@@ -251,7 +252,7 @@ int cmd_archive_verify(const struct args *args)
 	enum ibid_code code = IBID_OK;
 	int exit = CLI_OK;
 	if (!args->operand_count)
-		return usage_error(args->command, "say which: files, or a directory");
+		return usage_error(args->command, "which archives? name files, or a directory of them");
 	for (size_t i = 0; !code && i < args->operand_count; i++)
 		code = add_operand(&paths, args->operands[i], &err);
 	for (size_t i = 0; !code && i < paths.count; i++) {
@@ -298,7 +299,7 @@ int cmd_archive_restore(const struct args *args)
 	struct store *store = NULL;
 	bool ok = true;
 	if (!args->operand_count)
-		return usage_error(args->command, "say which files");
+		return usage_error(args->command, "which archives? name their files, *.ndjson.zst");
 	enum ibid_code code = open_store(args, false, true, &store, &err);
 	for (size_t i = 0; !code && ok && i < args->operand_count; i++) {
 		struct restore_count count = {0};

@@ -79,8 +79,11 @@ static enum ibid_code hashed_text(struct arena *arena, const struct args *args,
 	struct json *payload = NULL;
 	*ret_contract = contracts_find(contracts, operation);
 	if (!*ret_contract)
-		return err_set(err, IBID_NOT_FOUND, "no contract for operation \"%.100s\" in %s", operation,
-		               contracts_dir(contracts));
+		return err_set(
+		    err, IBID_NOT_FOUND,
+		    "no contract for operation \"%.100s\" in %s; `ibid contract matrix` shows the "
+		    "operations that there are",
+		    operation, contracts_dir(contracts));
 	enum ibid_code code = name_check("tenant", sender.tenant, err);
 	if (!code)
 		code = read_json(arena, args->operands[0], &payload, err);

@@ -258,7 +258,7 @@ static void print_row(struct arena *arena, const struct command_row *row)
 	out_textf("%s\n", row->linked ? ", linked to what was there" : "");
 	field_print("awaits", awaited(arena, row));
 	field_print("lease", time_text(arena, row->lease_until_us));
-	field_print("token", number_text(arena, row->lease_token));
+	field_print("lease token", number_text(arena, row->lease_token));
 	field_print("status", number_text(arena, row->status));
 	field_print("reason", reason_text(arena, row));
 	field_print("resource", thing_text(arena, row->resource_type, row->resource_id));
@@ -448,9 +448,13 @@ int cmd_command_show(const struct args *args)
 	struct uuid id;
 	int exit = CLI_OK;
 	if (!names_one(args))
-		return usage_error(args->command, "name the command by ID, or by --operation and --key");
+		return usage_error(
+		    args->command,
+		    "name the command by its ID, which `ibid command list` shows, or by --operation "
+		    "and --key");
 	if (args->operand_count && !uuid_read(args->operands[0], &id))
-		return usage_error(args->command, "\"%.100s\" is not the id of a command",
+		return usage_error(args->command,
+		                   "\"%.100s\" is not the id of a command: `ibid command list` shows ids",
 		                   args->operands[0]);
 	enum ibid_code code = open_store(args, false, true, &store, &err);
 	if (!code)

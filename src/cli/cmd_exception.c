@@ -264,15 +264,21 @@ int cmd_exception_show(const struct args *args)
 	int exit = CLI_OK;
 	const char *tenant = args->values[OPT_TENANT];
 	if (!args->operand_count)
-		return usage_error(args->command, "name the exception by its ID");
+		return usage_error(args->command,
+		                   "ID is missing: `ibid exception list` shows the ids of exceptions");
 	if (!uuid_read(args->operands[0], &id))
-		return usage_error(args->command, "\"%.100s\" is not the id of an exception",
-		                   args->operands[0]);
+		return usage_error(
+		    args->command,
+		    "\"%.100s\" is not the id of an exception: `ibid exception list` shows ids",
+		    args->operands[0]);
 	enum ibid_code code = open_store(args, false, true, &store, &err);
 	if (!code)
 		code = store->ops->get_exception(store, &arena, tenant, &id, &row, &err);
 	if (code == IBID_NOT_FOUND && store)
-		err_set(&err, code, "tenant %s has no such exception", tenant);
+		err_set(&err, code,
+		        "tenant %s has no such exception; `ibid exception list --tenant %s --state "
+		        "all` shows those that there are",
+		        tenant, tenant);
 	if (!code)
 		code = read_history(store, &arena, &row, &history, &err);
 	if (code)

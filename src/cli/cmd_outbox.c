@@ -194,15 +194,20 @@ int cmd_outbox_show(const struct args *args)
 	int exit = CLI_OK;
 	const char *tenant = args->values[OPT_TENANT];
 	if (!args->operand_count)
-		return usage_error(args->command, "name the event by its EVENT_ID");
+		return usage_error(args->command,
+		                   "EVENT_ID is missing: `ibid outbox list` shows the ids of events");
 	if (!uuid_read(args->operands[0], &id))
-		return usage_error(args->command, "\"%.100s\" is not the id of an event",
+		return usage_error(args->command,
+		                   "\"%.100s\" is not the id of an event: `ibid outbox list` shows ids",
 		                   args->operands[0]);
 	enum ibid_code code = open_store(args, false, true, &store, &err);
 	if (!code)
 		code = outbox_file_read(store, &arena, tenant, &id, &file, &err);
 	if (code == IBID_NOT_FOUND && store)
-		err_set(&err, code, "tenant %s has no such event", tenant);
+		err_set(&err, code,
+		        "tenant %s has no such event; `ibid outbox list --tenant %s` shows those "
+		        "that there are",
+		        tenant, tenant);
 	if (code)
 		exit = say_err(&err);
 	else if (!(args_has(args, OPT_JSON) ? print_file_json : print_file)(&arena, &file))

@@ -26,9 +26,11 @@ static int read_act(const struct args *args, enum decision decision, struct even
 	    .reason = args->values[OPT_REASON],
 	};
 	if (!args->operand_count)
-		return usage_error(args->command, "name the event by its ID");
+		return usage_error(args->command,
+		                   "EVENT_ID is missing: `ibid outbox list` shows the ids of events");
 	if (!uuid_read(args->operands[0], &ret->event_id))
-		return usage_error(args->command, "\"%.100s\" is not the id of an event",
+		return usage_error(args->command,
+		                   "\"%.100s\" is not the id of an event: `ibid outbox list` shows ids",
 		                   args->operands[0]);
 	return CLI_OK;
 }

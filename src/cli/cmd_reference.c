@@ -82,8 +82,10 @@ int cmd_reference_show(const struct args *args)
 	    .resource_id = args->values[OPT_ID],
 	};
 	if (!names_side(&filter))
-		return usage_error(args->command, "name it by --source and --external, or by --type and "
-		                                  "--id");
+		return usage_error(
+		    args->command,
+		    "name the resource from outside by --source and --external, or from inside "
+		    "by --type and --id");
 	enum ibid_code code = open_store(args, false, true, &store, &err);
 	if (!code)
 		code = find(store, &arena, &filter, &rows, &count, &err);

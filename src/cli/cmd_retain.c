@@ -136,7 +136,9 @@ static int read_archive(const struct args *args)
 	if (dir && args_has(args, OPT_NO_ARCHIVE))
 		return usage_error(args->command, "--archive and --no-archive contradict each other");
 	if (dir && !*dir)
-		return usage_error(args->command, "--archive is a directory");
+		return usage_error(
+		    args->command,
+		    "--archive is empty: name the directory that the archives are written to");
 	if (!args_has(args, OPT_EVENTS_OLDER_THAN))
 		return dir || args_has(args, OPT_NO_ARCHIVE)
 		           ? usage_error(args->command, "--archive goes with --events-older-than")

@@ -192,7 +192,9 @@ int cmd_token_list(const struct args *args)
 	                              .after = args->values[OPT_AFTER]};
 	int exit = read_limit(args, &filter.limit);
 	if (!exit && filter.after && !token_id_ok(filter.after))
-		exit = usage_error(args->command, "--after is the id of a token: 16 hex digits");
+		exit = usage_error(
+		    args->command,
+		    "--after is the id of a token, 16 hex digits: the page before names it at its end");
 	if (!exit)
 		exit = list_show(args, &arena, &listing, &filter, &filter.limit);
 	arena_release(&arena);
@@ -208,7 +210,8 @@ int cmd_token_revoke(const struct args *args)
 	int exit = CLI_OK;
 	const char *id = args->operand_count ? args->operands[0] : NULL;
 	if (!id)
-		return usage_error(args->command, "name the token by its ID");
+		return usage_error(args->command,
+		                   "ID is missing: `ibid token list` shows the ids of tokens");
 	/* What was given may be a secret: it is not repeated. */
 	if (!token_id_ok(id))
 		return usage_error(args->command, "the id of a token has 16 hex digits: `ibid token list` "
@@ -220,7 +223,8 @@ int cmd_token_revoke(const struct args *args)
 	if (!code)
 		code = store->ops->get_token(store, &arena, id, &row, &err);
 	if (code == IBID_NOT_FOUND && store)
-		err_set(&err, code, "there is no token %s", id);
+		err_set(&err, code, "there is no token %s: `ibid token list` shows those that there are",
+		        id);
 	if (code)
 		exit = say_err(&err);
 	else if (!args_has(args, OPT_JSON))

@@ -92,8 +92,10 @@ enum ibid_code sender_add(struct str *out, const struct contract *contract, unsi
 		if (!(parts & all[i].bit))
 			continue;
 		if (!all[i].value || !*all[i].value)
-			return err_set(err, IBID_INVALID, "%s declares %s in %s, and none was given",
-			               contract->name, all[i].name, place);
+			return err_set(err, IBID_INVALID,
+			               "the contract of %s declares %s in %s, so the command must name its %s: "
+			               "`ibid submit --%s`, or over HTTP as docs/http.md says",
+			               contract->name, all[i].name, place, all[i].name, all[i].name);
 		enum ibid_code code = name_check(all[i].name, all[i].value, err);
 		if (code)
 			return code;
@@ -280,8 +282,11 @@ static enum ibid_code given_key(struct arena *arena, const struct contract *cont
                                 const char *given, const char **ret, struct ibid_err *err)
 {
 	if (!given)
-		return err_set(err, IBID_INVALID, "a key is missing: %s expects one from its caller",
-		               contract->name);
+		return err_set(
+		    err, IBID_INVALID,
+		    "the key is missing: the caller of %s makes one for each intent and sends it "
+		    "(header Idempotency-Key, or --key)",
+		    contract->name);
 	enum ibid_code code = key_check(given, err);
 	if (code)
 		return code;
@@ -306,7 +311,8 @@ enum ibid_code key_of(struct arena *arena, const struct contract *contract, cons
 	bool uuid = contract->key.form == KEY_FORM_UUID; /* hexadecimal digits have no case */
 	if (given && (uuid ? strcasecmp(given, key) : strcmp(given, key)) != 0)
 		return err_set(err, IBID_INVALID,
-		               "the given key is not the one that %s makes of the payload: leave it out",
+		               "the given key is not the one that the contract of %s makes of the payload: "
+		               "leave the key out",
 		               contract->name);
 	*ret = key;
 	return IBID_OK;

@@ -152,9 +152,11 @@ static void look_up_command(void *user)
 	    .tenant = sender.tenant, .operation = request->contract->name, .key = request->params[1]};
 	struct command_row row;
 	struct ibid_err err = {0};
-	enum ibid_code code = bad ? err_set(&err, IBID_INVALID, "the query can't be decoded")
-	                          : scope_of(&request->arena, request->contract, &sender,
-	                                     &identity.scope, &err);
+	enum ibid_code code =
+	    bad ? err_set(
+	              &err, IBID_INVALID,
+	              "the query of the path has a %% that no two hex digits follow, or holds a NUL")
+	        : scope_of(&request->arena, request->contract, &sender, &identity.scope, &err);
 	if (!code)
 		code = store->ops->get_command(store, &request->arena, identity.tenant, NULL, &identity,
 		                               &row, &err);
@@ -195,8 +197,9 @@ static bool read_filter(struct request *request, struct command_filter *ret, str
 			ret->state = i;
 	ret->after = from ? after : NULL;
 	if (bad)
-		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
-		               "the query can't be decoded");
+		answer_problem(
+		    &request->answer, &request->arena, PROBLEM_BAD_REQUEST,
+		    "the query of the path has a %% that no two hex digits follow, or holds a NUL");
 	else if (!counted)
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
 		               "limit must be a number from 1 to %d", PAGE_MAX);

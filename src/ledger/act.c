@@ -123,8 +123,10 @@ enum ibid_code act_check_role(struct arena *arena, const struct actor *actor, un
 {
 	const char *role = actor_role(actor, roles);
 	if (!role)
-		return err_set(err, IBID_REJECTED, "to %s it, a token needs the role %s or admin", verb,
-		               token_roles_write(arena, roles));
+		return err_set(err, IBID_REJECTED,
+		               "to %s it, a token needs the role %s or admin; `ibid token create --roles` "
+		               "makes one",
+		               verb, token_roles_write(arena, roles));
 	*ret = role;
 	return IBID_OK;
 }
@@ -387,17 +389,26 @@ static enum ibid_code find_command(struct doing *doing, struct command_row *ret,
 	struct store *store = doing->acting->store;
 	struct uuid id;
 	if (!doing->acting->ledger)
-		return err_set(err, IBID_CONTRACT, "this ends a command: it needs the contracts");
+		return err_set(err, IBID_CONTRACT,
+		               "this ends a command: it needs the contracts (--contracts DIR or "
+		               "IBID_CONTRACTS)");
 	if (!uuid_read(item->subject_id, &id))
-		return err_set(err, IBID_CONTRACT, "%s is no command's id", item->subject_id);
+		return err_set(err, IBID_CONTRACT,
+		               "the exception is about %s, which is not the id of a command",
+		               item->subject_id);
 	enum ibid_code code = store->ops->get_command(store, doing->arena, item->tenant, &id, NULL, ret,
 	                                              err);
 	if (code == IBID_NOT_FOUND)
-		return err_set(err, IBID_CONTRACT, "the command %s is not there", item->subject_id);
+		return err_set(err, IBID_CONTRACT,
+		               "the command %s that the exception is about is not in the "
+		               "store any more; `close` ends the exception alone",
+		               item->subject_id);
 	if (code)
 		return code;
 	if (!ledger_operation(doing->acting->ledger, ret->identity.operation))
-		return err_set(err, IBID_CONTRACT, "there is no contract for operation %s",
+		return err_set(err, IBID_CONTRACT,
+		               "the command is of operation %s, which has no contract in the directory "
+		               "that was given (--contracts)",
 		               ret->identity.operation);
 	return ledger_contract(doing->acting->ledger, ret->identity.operation, ret->contract_version,
 	                       ret_contract, err);
@@ -558,7 +569,10 @@ static enum ibid_code look(struct doing *doing, struct ibid_err *err)
 		code = store->ops->get_exception(store, doing->arena, tenant, &doing->act->id,
 		                                 &doing->acted->item, err);
 	if (code == IBID_NOT_FOUND)
-		return err_set(err, code, "tenant %s has no such exception", tenant);
+		return err_set(err, code,
+		               "tenant %s has no such exception; `ibid exception list --tenant %s "
+		               "--state all` shows those that there are",
+		               tenant, tenant);
 	if (code)
 		return code;
 	doing->waits = count && newest->decision == APPROVAL_WAITS;
@@ -597,7 +611,8 @@ static enum ibid_code tell_faster(struct doing *doing, enum ibid_code code, stru
 		return REFUSE(doing, REFUSED_NO_PROPOSAL, err, "%s has decided it already",
 		              doing->proposal.decided_by);
 	return err_set(err, IBID_BUSY,
-	               "others act on it at the same time; nothing was done: try again");
+	               "somebody else acts on this exception at the same time; nothing was done: run "
+	               "the same command again");
 }
 
 static enum ibid_code tell_pauses(struct doing *doing, struct ibid_err *err)

@@ -28,7 +28,10 @@ enum ibid_code actor_of_text(struct store *store, struct arena *arena, const cha
 	struct token token;
 	struct token_row row;
 	if (!token_read(text, &token))
-		return err_set(err, IBID_DENIED, "%s: it does not look like one", refused);
+		return err_set(err, IBID_DENIED,
+		               "%s: a token is ibid_, 16 hex digits, _ and 64 hex digits, as `ibid "
+		               "token create` prints it",
+		               refused);
 	enum ibid_code code = actor_confirm(store, arena, &token, now_us, &row, err);
 	const char *id = arena_strdup(arena, token.id);
 	if (!code && arena->failed)

@@ -509,8 +509,10 @@ static enum ibid_code tell_busy(struct submission *sub, const struct uuid *id, e
 
 static enum ibid_code fenced(struct ibid_err *err)
 {
-	return err_set(err, IBID_FENCED,
-	               "the lease is lost: somebody else has the command, and nothing was done");
+	return err_set(
+	    err, IBID_FENCED,
+	    "the lease of this command has ended and another worker or `ibid command recover` "
+	    "has taken it over: nothing was written; `ibid command show` shows who ended it");
 }
 
 /* Nothing is written of what was not found out: the row, and its item, are there. */

@@ -26,12 +26,13 @@ static enum ibid_code check_policy(const struct contract *contract,
 {
 	if (contract->answer == ANSWER_FULL && !given->body && !given->status)
 		return err_set(err, IBID_INVALID,
-		               "duplicates of %s get the whole answer: give it, or a status where it has "
-		               "none",
+		               "duplicates of %s get the whole answer: give its JSON (--answer), or only "
+		               "its status (--status) where it has none",
 		               contract->name);
 	if (contract->answer == ANSWER_REFERENCE && !given->resource_id)
 		return err_set(err, IBID_INVALID,
-		               "duplicates of %s get the resource: give its type and its id",
+		               "duplicates of %s get the resource: give its type and its id "
+		               "(--resource-type and --resource-id)",
 		               contract->name);
 	return IBID_OK;
 }
@@ -42,14 +43,18 @@ enum ibid_code confirmation_check(struct arena *arena, const struct contract *co
 	struct confirmation *given = confirmation;
 	bool answers = given->status || given->body || given->resource_type || given->resource_id;
 	if (!given->executed && answers)
-		return err_set(err, IBID_INVALID, "what was not done has no answer");
+		return err_set(err, IBID_INVALID,
+		               "confirm-not-executed takes no answer, status or resource: leave them out");
 	if (!given->executed)
 		return IBID_OK;
 	if (given->status && (given->status < 200 || given->status > 399))
-		return err_set(err, IBID_INVALID, "an answer's status is 200 to 399, not %d",
+		return err_set(err, IBID_INVALID,
+		               "the status of the answer (--status) is %d: a success has 200 to 399",
 		               given->status);
 	if (!given->resource_type != !given->resource_id)
-		return err_set(err, IBID_INVALID, "a resource has a type and an id");
+		return err_set(err, IBID_INVALID,
+		               "a resource is named by its type and its id (--resource-type and "
+		               "--resource-id): one of them is missing");
 	enum ibid_code code = given->body ? check_body(arena, given->body, err) : IBID_OK;
 	if (!code)
 		code = check_policy(contract, given, err);
@@ -124,15 +129,21 @@ enum ibid_code ledger_confirm(struct ledger *ledger, const struct command_row *r
 	struct confirmation given = *confirmation;
 	struct ibid_result *result = NULL;
 	if (row->state != COMMAND_UNKNOWN)
-		return err_set(err, IBID_FENCED, "the command is %s, not UNKNOWN",
-		               command_state_name(row->state));
+		return err_set(
+		    err, IBID_FENCED,
+		    "the command is %s by now, and only one that is UNKNOWN can be confirmed; `ibid "
+		    "command show` shows it",
+		    command_state_name(row->state));
 	submission_init(&sub, ledger);
 	hold(&sub, row, deed);
 	enum ibid_code code = find_contract(&sub, row, err);
 	if (!code)
 		code = end(&sub, &given, &result, err);
 	if (!code && !sub.ended)
-		code = err_set(err, IBID_UNKNOWN, "whether it was written is not known: look again");
+		code = err_set(
+		    err, IBID_UNKNOWN,
+		    "the store was lost while it was written: `ibid exception show` tells whether "
+		    "the item is resolved; if not, do it again");
 	ibid_result_free(result);
 	submission_release(&sub);
 	return code;

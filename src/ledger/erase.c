@@ -86,7 +86,11 @@ static enum ibid_code find_by_key(struct store *store, struct arena *arena,
 		return err_set(err, IBID_NOT_FOUND, "tenant %s has no command %s with this key",
 		               erasure->tenant, erasure->operation);
 	if (count > 1)
-		return err_set(err, IBID_INVALID, "several senders used this key: say which by the scope");
+		return err_set(
+		    err, IBID_INVALID,
+		    "several senders used key %s: say whose command is meant by the scope (--scope, "
+		    "such as client=web)",
+		    erasure->key);
 	*ret = rows[0].id;
 	return IBID_OK;
 }
@@ -97,7 +101,8 @@ static enum ibid_code find_by_id(struct store *store, struct arena *arena,
 {
 	struct command_row row;
 	if (!uuid_read(erasure->command_id, ret))
-		return err_set(err, IBID_INVALID, "\"%.100s\" is not the id of a command",
+		return err_set(err, IBID_INVALID,
+		               "\"%.100s\" is not the id of a command; `ibid command list` shows ids",
 		               erasure->command_id);
 	enum ibid_code code = store->ops->get_command(store, arena, erasure->tenant, ret, NULL, &row,
 	                                              err);

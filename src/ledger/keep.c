@@ -40,7 +40,9 @@ static enum ibid_code seal(void *user, const char *pointer, const char *text, si
 {
 	struct box *box = user;
 	if (!box->keys) /* a contract that came after keep_check_keys: from the store */
-		return err_set(err, IBID_CONTRACT, "the payload is kept encrypted, and there is no key");
+		return err_set(err, IBID_CONTRACT,
+		               "the payload is kept encrypted, and no key file was given (--key-file, "
+		               "IBID_KEY_FILE or the option key_file)");
 	box->place.pointer = pointer;
 	return keyring_seal(box->keys, box->env, &box->place, text, size, out, err);
 }

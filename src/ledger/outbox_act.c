@@ -81,7 +81,11 @@ static enum ibid_code look(struct deciding *deciding, struct ibid_err *err)
 	enum ibid_code code = store->ops->get_event(store, deciding->arena, act->actor->tenant,
 	                                            &act->event_id, &deciding->event, err);
 	if (code == IBID_NOT_FOUND)
-		return err_set(err, code, "tenant %s has no such event", act->actor->tenant);
+		return err_set(
+		    err, code,
+		    "tenant %s has no such event; `ibid outbox list --tenant %s` shows those that "
+		    "there are",
+		    act->actor->tenant, act->actor->tenant);
 	if (!code)
 		code = find_hold(deciding, err);
 	return code ? code : find_item(deciding, err);
@@ -248,7 +252,9 @@ static enum ibid_code act_alone(struct deciding *deciding, struct ibid_err *err)
 	if (!look(deciding, &ignored) && deciding->acted->is_held &&
 	    deciding->acted->hold.state == HOLD_RELEASED)
 		return refuse_decided(deciding, err);
-	return err_set(err, IBID_BUSY, "it changed at the same time; nothing was done: try again");
+	return err_set(err, IBID_BUSY,
+	               "the event's state changed at the same time; nothing was done: look with `ibid "
+	               "outbox show`, and run the same command again");
 }
 
 static enum ibid_code run(struct deciding *deciding, struct ibid_err *err)

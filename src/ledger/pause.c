@@ -275,9 +275,12 @@ static enum ibid_code tell_faster(struct doing *doing, struct ibid_err *err)
 	enum ibid_code code = look(doing, err);
 	if (!code)
 		code = check_state(doing, err);
-	return code ? code
-	            : err_set(err, IBID_BUSY,
-	                      "others do it at the same time; nothing was done: try again");
+	return code
+	           ? code
+	           : err_set(
+	                 err, IBID_BUSY,
+	                 "somebody else pauses or resumes it at the same time; nothing was done: `ibid "
+	                 "pause list` shows what is paused");
 }
 
 enum ibid_code pause_act(const struct pausing *pausing, struct arena *arena,

@@ -113,8 +113,11 @@ enum ibid_code submission_prepare(struct submission *sub, const struct ibid_comm
 	const char *name = command.operation ? command.operation : "";
 	sub->operation = ledger_operation(sub->ledger, name);
 	if (!sub->operation)
-		return err_set(err, IBID_NOT_FOUND, "no contract for operation \"%.100s\" in %s", name,
-		               contracts_dir(sub->ledger->contracts));
+		return err_set(
+		    err, IBID_NOT_FOUND,
+		    "no contract for operation \"%.100s\" in %s; `ibid contract matrix` shows the "
+		    "operations that there are",
+		    name, contracts_dir(sub->ledger->contracts));
 	sub->contract = sub->operation->contract;
 	sub->script = sub->operation->script;
 	sub->handler = sub->operation->handler;

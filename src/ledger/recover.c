@@ -82,8 +82,11 @@ static enum ibid_code find_contract(struct submission *sub, const struct command
 	enum ibid_code code = ledger_contract(sub->ledger, row->identity.operation,
 	                                      row->contract_version, &sub->contract, err);
 	if (!code && (row->scheme != FINGERPRINT_SCHEME || !sub->contract->staged.lease_us))
-		code = err_set(err, IBID_CONTRACT, "version %d of %s is not staged", row->contract_version,
-		               row->identity.operation);
+		code = err_set(
+		    err, IBID_CONTRACT,
+		    "the contract of the command, version %d of %s, does not say `staged`: there is "
+		    "nothing to recover",
+		    row->contract_version, row->identity.operation);
 	return code;
 }
 
@@ -104,7 +107,9 @@ static enum ibid_code inquire(struct ibid_staged *staged, struct ibid_result **r
 	if (!code)
 		code = operation->inquire(staged, operation->inquire_user);
 	if (code == IBID_FENCED)
-		return err_set(err, code, "somebody else has ended it");
+		return err_set(
+		    err, code,
+		    "another process has ended the command meanwhile; `ibid command show` shows how");
 	if (code)
 		return err_set(err, IBID_FAILED, "the inquiry could not be made: %s", ibid_code_name(code));
 	/* Gives back what the inquiry ended it with, if it did. */
@@ -137,7 +142,10 @@ static enum ibid_code take_over(struct submission *sub, struct ibid_err *err)
 	enum ibid_code code = submission_decide(sub, &result, err);
 	ibid_result_free(result);
 	if (!code && !sub->held)
-		code = err_set(err, IBID_BUSY, "whether it was taken over is not known yet");
+		code = err_set(
+		    err, IBID_BUSY,
+		    "the store was lost while the command was taken over: run `ibid command recover` "
+		    "again");
 	return code;
 }
 

@@ -164,10 +164,13 @@ static enum ibid_code check_body(const char *body, struct ibid_err *err)
 static enum ibid_code check_refusal(int status, const char *reason, struct ibid_err *err)
 {
 	if (status < 400 || status > 599)
-		return err_set(err, IBID_MISUSE, "a refusal's status must be 400..599, not %d", status);
+		return err_set(err, IBID_MISUSE,
+		               "a command was refused with status %d: a refusal has 400 to 599", status);
 	if (!work_reason_ok(reason))
 		return err_set(err, IBID_MISUSE,
-		               "a refusal needs a reason of A-Z, 0-9 and _, not \"%.80s\"", reason);
+		               "a command was refused with the reason \"%.80s\": a reason is letters A-Z, "
+		               "digits and _",
+		               reason);
 	return IBID_OK;
 }
 
@@ -190,7 +193,8 @@ enum ibid_code staged_answer(struct ibid_staged *staged, int status, const char 
 	struct exact_answer answer = {status, body};
 	enum ibid_code code = check_body(body, err);
 	if (!code && (status < 200 || status > 399))
-		code = err_set(err, IBID_MISUSE, "an answer's status must be 200..399, not %d", status);
+		code = err_set(err, IBID_MISUSE,
+		               "a command was answered with status %d: a success has 200 to 399", status);
 	return code ? code : ibid_staged_finish(staged, give_exactly, &answer, ret, err);
 }
 
@@ -227,7 +231,8 @@ enum ibid_code staged_unknown(struct ibid_staged *staged, const char *reason, co
                               struct ibid_result **ret, struct ibid_err *err)
 {
 	if (!work_reason_ok(reason))
-		return err_set(err, IBID_MISUSE, "a reason is of A-Z, 0-9 and _, not \"%.80s\"", reason);
+		return err_set(err, IBID_MISUSE, "the reason \"%.80s\" must be letters A-Z, digits and _",
+		               reason);
 	return end(staged, (struct ending){.state = COMMAND_UNKNOWN, .reason = reason, .text = text},
 	           ret, err);
 }

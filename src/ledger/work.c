@@ -269,15 +269,22 @@ enum ibid_code work_check_answer(struct arena *arena, struct outcome *outcome)
 	struct ibid_err err = {0};
 	struct canonical body;
 	if (!outcome->found)
-		return outcome_fail(arena, outcome, "the handler gave no answer");
+		return outcome_fail(
+		    arena, outcome,
+		    "the handler gave no answer: a script's last statement selects one, such as "
+		    "`select 201 as status`; a C callback calls ibid_answer");
 	if (outcome->status < 200 || outcome->status > 399)
-		return outcome_fail(arena, outcome,
-		                    "an answer's status must be 200..399, not %d; to refuse, reject",
-		                    outcome->status);
+		return outcome_fail(
+		    arena, outcome,
+		    "the handler answered with status %d, and a success has 200 to 399; to "
+		    "refuse a command, a script calls ibid_reject (PostgreSQL: ibid.reject)",
+		    outcome->status);
 	if (!text_ok(outcome->resource_type, NAME_BYTES_MAX) ||
 	    !text_ok(outcome->resource_id, KEY_BYTES_MAX))
-		return outcome_fail(arena, outcome,
-		                    "a resource's type and id are UTF-8 of at most 128 and 255 bytes");
+		return outcome_fail(
+		    arena, outcome,
+		    "the handler's resource_type or resource_id is too long or not UTF-8: they "
+		    "have at most 128 and 255 bytes");
 	if (!outcome->body || outcome->exact)
 		return IBID_OK;
 	if (canonical_copy(arena, outcome->body, outcome->body_size, ANSWER_BYTES_MAX, &body, &err))
@@ -299,12 +306,15 @@ enum ibid_code work_check_rejection(struct arena *arena, struct outcome *outcome
 	const char *reason = outcome->reason ? outcome->reason : "";
 	if (!work_reason_ok(reason))
 		return outcome_fail(arena, outcome,
-		                    "a rejection needs a reason of A-Z, 0-9 and _, not \"%.80s\"", reason);
+		                    "the handler rejected with the code \"%.80s\": a code is letters A-Z, "
+		                    "digits and _, such as ACCOUNT_CLOSED",
+		                    reason);
 	if (!text_ok(outcome->text, TEXT_BYTES_MAX))
 		return outcome_fail(arena, outcome, "a rejection's text is UTF-8 of at most %d bytes",
 		                    TEXT_BYTES_MAX);
 	if (outcome->status < 400 || outcome->status > 499)
-		return outcome_fail(arena, outcome, "a rejection's status must be 400..499, not %d",
+		return outcome_fail(arena, outcome,
+		                    "the handler rejected with status %d: a rejection has 400 to 499",
 		                    outcome->status);
 	return IBID_REJECTED;
 }

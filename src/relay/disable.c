@@ -65,7 +65,8 @@ static enum ibid_code write_pause(struct relay *relay, struct arena *arena,
 	if (code)
 		return code;
 	if (refusal->knew != relay->pauses.version) /* getting here may have taken long */
-		code = err_set(err, IBID_RETRY, "what is paused has changed");
+		code = err_set(err, IBID_RETRY,
+		               "the destination was paused or resumed by somebody else meanwhile");
 	if (!code)
 		code = store->ops->put_pause(tx, &pause, err);
 	if (!code)

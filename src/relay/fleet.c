@@ -125,8 +125,11 @@ static enum ibid_code open_all(struct fleet *fleet, const struct fleet_options *
 	if (code)
 		return code;
 	if (options->only && !has(fleet, options->only))
-		return err_set(err, IBID_INVALID, "there is no destination %s in the settings",
-		               options->only);
+		return err_set(
+		    err, IBID_INVALID,
+		    "there is no destination %s in the settings: write relay.destinations.%s.KIND "
+		    "(docs/destinations.md)",
+		    options->only, options->only);
 	if (!fleet->count)
 		return err_set(err, IBID_INVALID,
 		               "there is no destination: give one, such as "

@@ -179,7 +179,8 @@ enum ibid_code store_open(const struct store_options *options, struct store **re
 		return store_postgres_open(options, ret, err);
 	/* The URL is not repeated: what it holds is not known. */
 	return err_set(err, IBID_INVALID,
-	               "not a store URL; write sqlite:PATH or postgres://USER@HOST/DATABASE");
+	               "the store (--store, IBID_STORE or the setting store) is not a URL: write "
+	               "sqlite:PATH or postgres://USER@HOST/DATABASE");
 }
 
 void store_close(struct store *store)

@@ -103,7 +103,7 @@ class Access:
                                 (base + ("--expires", "101y"), "100y at most"),
                                 (("token", "create", "--tenant", "t", "--client", "x" * 129), "client"),
                                 (("token", "create", "--tenant", "a\tb", "--client", "x"), "tenant"),
-                                (("token", "revoke"), "by its ID"),
+                                (("token", "revoke"), "`ibid token list`"),
                                 (("token", "list", "--after", "x"), "16 hex digits")):
             self.assertIn(said, self.ibid(*arguments, code=2)[1])
         self.assertIn("no token 0123456789abcdef", self.ibid("token", "revoke", "0123456789abcdef", code=1)[1])

@@ -229,7 +229,7 @@ class Front(Case):
                 (["command", "list", *store, "--limit", ""], "1 to 1000"),
                 (["command", "list", *store, "--state", "done"], "completed, rejected"),
                 (["command", "list", *store, "--after", "k-1"], "id of a command"),
-                (["command", "show", *store, "--tenant", "t"], "by ID, or by --operation and --key"),
+                (["command", "show", *store, "--tenant", "t"], "or by --operation and --key"),
                 (["command", "show", *store, "--tenant", "t", "--key", "k"], "by --operation and --key"),
                 (["command", "show", *store, "--tenant", "t", "x"], "not the id of a command"),
                 (["exception"], "ibid help exception"),
@@ -240,7 +240,7 @@ class Front(Case):
                 (["exception", "list", *store, "--limit", "0"], "1 to 1000"),
                 (["exception", "list", *store, "--after", "k-1"], "id of an exception"),
                 (["exception", "list", *store, "x"], "unexpected argument"),
-                (["exception", "show", *store, "--tenant", "t"], "by its ID"),
+                (["exception", "show", *store, "--tenant", "t"], "ID is missing"),
                 (["exception", "show", *store, "--tenant", "t", "x"], "not the id of an exception"),
                 (["exception", "show", *store, "0197"], "--tenant is missing"),
                 (["contract", "matrix", EXAMPLE, "--format", "pdf"], "text, markdown and json"),
@@ -1400,6 +1400,54 @@ class StoreCases:
                 self.assertRegex(line, r"\A(?=.{15} \S) {0,2}[a-z]+( [a-z]+)* +\S")
             for name in names:
                 self.assertTrue(any(line.startswith(name + " ") for line in fields), (name, text))
+
+    def test_messages_name_what_to_type_or_what_was_given(self):
+        """Each says the file, the command or the option that helps."""
+        yaml = self.path("contracts", "derive-payment.yaml")
+        write(yaml, re.sub(r"scope: \[.*?\]", "scope: [client, resource]", read(yaml)))
+        self.init()
+        made = self.submit(PAYMENT, "--json").json["command_id"]
+        self.submit(PAYMENT, "--client", "web")
+        item, some, at = self.open_exception(1), str(uuid.UUID(int=7)), ["--store", self.store]
+        token = self.ibid("token", "create", *at, "--tenant", "acme", "--client", "ops", "--roles", "operator", "--json").json["token"]
+        client = self.ibid("token", "create", *at, "--tenant", "acme", "--client", "web", "--json").json["token"]
+        resolve = ["exception", "resolve", *at, "--reason", "r", "--action"]
+        assign = ["exception", "assign", *at, "--reason", "r", "--to", "bea"]
+        act = {"IBID_TOKEN": token}
+        derive = self.command("derive-payment", None)
+        for args, env, code, says in (
+                (["command", "show", *at, "--tenant", "acme", some], {}, 1, "`ibid command list --tenant acme` shows"),
+                (["command", "show", *at, "--tenant", "acme", "x"], {}, 2, "`ibid command list` shows ids"),
+                (["command", "show", *at, "--tenant", "acme"], {}, 2, "ID, which `ibid command list` shows, or by --operation"),
+                (["exception", "show", *at, "--tenant", "acme", some], {}, 1, "`ibid exception list --tenant acme --state all` shows"),
+                (["exception", "show", *at, "--tenant", "acme"], {}, 2, "ID is missing: `ibid exception list` shows"),
+                (["outbox", "show", *at, "--tenant", "acme", some], {}, 1, "`ibid outbox list --tenant acme` shows"),
+                (["outbox", "show", *at, "--tenant", "acme"], {}, 2, "EVENT_ID is missing: `ibid outbox list` shows"),
+                (["outbox", "skip", *at, "--destination", "d", "--reason", "r", some], act, 1, "`ibid outbox list --tenant acme`"),
+                (["token", "revoke", *at, "0" * 16], {}, 1, "there is no token 0000000000000000: `ibid token list` shows"),
+                (["token", "revoke", *at], {}, 2, "ID is missing: `ibid token list` shows"),
+                (["archive", "list"], {}, 2, "name a directory, or a store by --store"),
+                (["reference", "show", *at, "--tenant", "acme"], {}, 2, "from outside by --source and --external"),
+                (["command", "list", "--store", "pay.db"], {}, 1, "the store .--store, IBID_STORE or the setting store. is not a URL"),
+                ([*self.command("nothing")], {}, 1, 'operation "nothing" in .*`ibid contract matrix` shows'),
+                ([*derive, "--client", "web"], {}, 1, "must name its resource: `ibid submit --resource`"),
+                ([*derive, "--resource", "r", "--key", "other"], {}, 1, "leave the key out"),
+                ([*assign, item], {"IBID_TOKEN": "secret"}, 1, "IBID_TOKEN: .*a token is ibid_, 16 hex digits"),
+                ([*assign, item], {"IBID_TOKEN": client}, 3, "`ibid token create --roles` makes one"),
+                ([*assign, some], act, 1, "`ibid exception list --tenant acme --state all` shows"),
+                ([*resolve, "confirm-executed", item], act, 1, "--contracts DIR or IBID_CONTRACTS"),
+                (["erase", *at, "--tenant", "acme", "--reason", "r", "--operation", "create-payment", "--key", "k-1"], {}, 1,
+                 "say whose command is meant by the scope .--scope, such as client=web")):
+            with self.subTest(args=args):
+                self.refused(*args, code=code, env=env, stdin=PAYMENT, says=says)
+        self.change("update ibid.command set lease_token = 7571104063")
+        self.assertRegex(self.show(made).out, r"(?m)^lease token +7571104063$")
+        for script, says in (("select 404 as status;\n", "the handler answered with status 404, and a success has 200 to 399; "
+                              "to refuse a command, a script calls ibid_reject"),
+                             ("select 201 as status where 1 = 0;\n", "select 201 as status")):
+            write(self.path("contracts", "break.sql"), script)
+            answer = self.submit(operation="break-payment", key="s-%d" % len(script), code=7)
+            self.assertIn(says, answer.out)
 
     # ---- exception
 

@@ -171,10 +171,13 @@ static void a_declared_context_that_nobody_gave_is_refused(void **state) /* A03 
 	struct contract contract = plain;
 	(void)state;
 	contract.same.context = SCOPE_CLIENT | SCOPE_ACTOR;
-	refuses(&contract, &(struct sender){"acme", "", "ann", ""}, "{}",
-	        "create-payment declares client in same_payload.context, and none was given");
+	refuses(
+	    &contract, &(struct sender){"acme", "", "ann", ""}, "{}",
+	    "the contract of create-payment declares client in same_payload.context, so the command "
+	    "must name its client: `ibid submit --client`, or over HTTP as docs/http.md says");
 	refuses(&contract, &(struct sender){"acme", "web", NULL, ""}, "{}",
-	        "create-payment declares actor in same_payload.context, and none was given");
+	        "the contract of create-payment declares actor in same_payload.context, so the command "
+	        "must name its actor: `ibid submit --actor`, or over HTTP as docs/http.md says");
 }
 
 /* ---- One rule each -------------------------------------------------------------------------- */

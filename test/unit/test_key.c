@@ -136,8 +136,10 @@ static void api_command_takes_the_key_of_its_caller(void **state) /* A02 API com
 	                 IBID_OK);
 	given[0] = 'x'; /* the key outlives the text it was read from */
 	assert_string_equal(key, "k-1");
-	refuses(&api_command, NULL, "{}",
-	        "a key is missing: create-payment expects one from its caller");
+	refuses(
+	    &api_command, NULL, "{}",
+	    "the key is missing: the caller of create-payment makes one for each intent and sends it "
+	    "(header Idempotency-Key, or --key)");
 	refuses(&api_command, "", "{}", "the key is empty");
 }
 
@@ -203,7 +205,8 @@ static void a_key_given_as_well_must_be_the_derived_one(void **state) /* A04 */
 	                 IBID_OK);
 	assert_string_equal(key, "[\"s\",1]");
 	refuses(&document, "[\"s\",2]", payload,
-	        "the given key is not the one that post-invoice makes of the payload: leave it out");
+	        "the given key is not the one that the contract of post-invoice makes of the payload: "
+	        "leave the key out");
 	char upper[64];
 	const char *uuid = derive(&document_uuid, "acme", payload);
 	for (size_t i = 0; i <= strlen(uuid); i++)
@@ -348,7 +351,10 @@ static void a_declared_part_that_nobody_gave_is_named(void **state) /* A02 */
 	(void)state;
 	assert_int_equal(scope_of(&arena, &task, &(struct sender){"acme", "web", "", ""}, &scope, &err),
 	                 IBID_INVALID);
-	assert_string_equal(err.text, "decide-task declares actor in key.scope, and none was given");
+	assert_string_equal(err.text,
+	                    "the contract of decide-task declares actor in key.scope, so the command "
+	                    "must name its actor: `ibid submit --actor`, or over HTTP as docs/http.md "
+	                    "says");
 	assert_int_equal(
 	    scope_of(&arena, &task, &(struct sender){"acme", "web", "a\nb", ""}, &scope, &err),
 	    IBID_INVALID);

@@ -118,7 +118,10 @@ static enum ibid_code hand_on(const PGresult *result, archive_line_fn *fn, void 
 		    .deliveries = pg_cell_int(result, row, 3),
 		};
 		code = line.text ? fn(user, &line, err)
-		                 : err_set(err, IBID_INTERNAL, "an event vanished from a snapshot");
+		                 : err_set(err, IBID_INTERNAL,
+		                           "an event was deleted while it was archived, not by ibid: look "
+		                           "who else deletes "
+		                           "from ibid.event");
 	}
 	arena_release(&mark->arena);
 	if (!code && count) {

@@ -112,8 +112,11 @@ enum ibid_code pg_pool_take(struct pg_store *store, bool fresh, struct pg_conn *
 	pthread_mutex_unlock(&pool->lock);
 	close_list(stale);
 	if (!got)
-		return err_set(err, IBID_BUSY, "all %u connections were in use for %u ms", pool->most,
-		               store->busy_ms);
+		return err_set(
+		    err, IBID_BUSY,
+		    "all %u connections to PostgreSQL were in use for %u ms; a server has more by the "
+		    "setting http.connections",
+		    pool->most, store->busy_ms);
 	if (conn) {
 		conn->next = NULL;
 		*ret = conn;

@@ -12,7 +12,8 @@ enum ibid_code pg_renew_lease(struct store *base, const char *tenant, const stru
 	enum ibid_code code = arena.failed ? err_set(err, IBID_NOMEM, "out of memory")
 	                                   : pg_pool_query(pg_store_of(base), &call, 1, err);
 	if (!code && !PQntuples(call.result))
-		code = err_set(err, IBID_FENCED, "the lease is lost: somebody else has the command");
+		code = err_set(err, IBID_FENCED,
+		               "the lease of this command has ended and another worker has taken it over");
 	pg_release(&call, 1);
 	arena_release(&arena);
 	return code;

@@ -47,7 +47,8 @@ enum ibid_code pg_revoke_token(struct store *base, const char *id, const char *b
 	enum ibid_code code = write_one(base, PG_CALL(TOKEN_REVOKE, .values = values), &arena, &written,
 	                                err);
 	if (!code && !written)
-		code = err_set(err, IBID_NOT_FOUND, "no such token");
+		code = err_set(err, IBID_NOT_FOUND,
+		               "there is no such token; `ibid token list` shows those that there are");
 	arena_release(&arena);
 	return code;
 }
@@ -100,7 +101,8 @@ enum ibid_code pg_get_token(struct store *base, struct arena *arena, const char 
 	enum ibid_code code = read_rows(base, arena, PG_CALL(TOKEN_GET, .values = values), &rows,
 	                                &count, err);
 	if (!code && !count)
-		code = err_set(err, IBID_NOT_FOUND, "no such token");
+		code = err_set(err, IBID_NOT_FOUND,
+		               "there is no such token; `ibid token list` shows those that there are");
 	if (!code)
 		*ret = *rows;
 	return code;

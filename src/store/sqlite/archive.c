@@ -255,7 +255,10 @@ static enum ibid_code drop(struct lite_conn *conn, struct bounds bounds,
 	struct archive_seal now = {0};
 	enum ibid_code code = read_lines(conn, bounds, NULL, NULL, seqs, &now, err);
 	if (!code && strcmp(now.text, seal->text) != 0)
-		code = err_set(err, IBID_RETRY, "events changed while they were archived");
+		code = err_set(
+		    err, IBID_RETRY,
+		    "events changed while they were archived; nothing was removed: run `ibid retain` "
+		    "again");
 	if (!code)
 		code = remove_rows(conn, seqs, err);
 	return code || !row ? code : put_row(conn, row, err);

@@ -240,7 +240,10 @@ static void bind_row(struct lite_run *run, const struct command_row *row, int64_
 
 static enum ibid_code taken(struct ibid_err *err)
 {
-	return err_set(err, IBID_RETRY, "another transaction has written this command"); /* I2 */
+	return err_set(
+	    err, IBID_RETRY,
+	    "another transaction has written this command meanwhile: nothing was changed; send "
+	    "it again with the same key"); /* I2 */
 }
 
 static enum ibid_code insert(struct lite_conn *conn, const struct command_row *row, int64_t now_us,

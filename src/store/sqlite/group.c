@@ -56,7 +56,8 @@ static enum ibid_code run_member(struct lite_tx *tx, struct group_member *member
 	if (!is_own(code))
 		return code;
 	if (sqlite3_get_autocommit(tx->conn->db))
-		return err_set(err, IBID_FAILED, "a statement rolled the group back");
+		return err_set(err, IBID_FAILED,
+		               "a statement of a script rolled back the transaction of its whole batch");
 	code = stays ? IBID_OK : lite_do(tx->conn, LITE_group_undo, err);
 	if (!code)
 		code = lite_do(tx->conn, LITE_group_release, err);

@@ -316,8 +316,11 @@ static enum ibid_code check_fence(struct lite_conn *conn, const struct lane_leas
 	bool holds = lite_row(&run, &code, err);
 	lite_end(&run);
 	if (!code && !holds)
-		code = err_set(err, IBID_FENCED, "lane %d of %s: the lease is lost: another relay has it",
-		               lease->lane, lease->destination);
+		code = err_set(
+		    err, IBID_FENCED,
+		    "lane %d of destination %s: its lease has ended and another relay has taken it "
+		    "over",
+		    lease->lane, lease->destination);
 	return code;
 }
 

@@ -61,7 +61,8 @@ enum ibid_code lite_reader_take(struct lite_store *store, struct lite_conn **ret
 	if (code)
 		return code;
 	if (!take_place(&store->pool, lite_wait_us(store), &conn))
-		return err_set(err, IBID_BUSY, "all %zu reading connections are in use", store->pool.cap);
+		return err_set(err, IBID_BUSY, "all %zu reading connections to %s are in use: try again",
+		               store->pool.cap, store->path);
 	if (!conn) {
 		struct lite_conn_options options = {
 		    .path = store->path,

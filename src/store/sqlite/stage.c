@@ -21,7 +21,8 @@ static enum ibid_code renew(struct lite_conn *conn, const char *tenant, const st
 	if (!code)
 		code = lite_finish(&run, err);
 	if (!code && sqlite3_changes(conn->db) != 1)
-		code = err_set(err, IBID_FENCED, "the lease is lost: somebody else has the command");
+		code = err_set(err, IBID_FENCED,
+		               "the lease of this command has ended and another worker has taken it over");
 	lite_end(&run);
 	return code;
 }

@@ -50,7 +50,8 @@ static enum ibid_code revoke(struct lite_conn *conn, const char *id, const char 
 	if (!code)
 		code = lite_finish(&run, err);
 	if (!code && sqlite3_changes(conn->db) != 1)
-		code = err_set(err, IBID_NOT_FOUND, "no such token");
+		code = err_set(err, IBID_NOT_FOUND,
+		               "there is no such token; `ibid token list` shows those that there are");
 	lite_end(&run);
 	return code;
 }
@@ -114,7 +115,8 @@ enum ibid_code lite_get_token(struct store *base, struct arena *arena, const cha
 	code = read_rows(&rows, &run, code, err);
 	lite_reader_give(store, conn);
 	if (!code && !rows.count)
-		code = err_set(err, IBID_NOT_FOUND, "no such token");
+		code = err_set(err, IBID_NOT_FOUND,
+		               "there is no such token; `ibid token list` shows those that there are");
 	if (!code)
 		*ret = *(struct token_row *)rows.items;
 	return code;

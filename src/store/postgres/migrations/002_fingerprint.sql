@@ -479,8 +479,8 @@ begin
 	for part in select p.name, p.given from (values ('actor', actor), ('client', client), ('resource', resource))
 			as p(name, given) where declared ? p.name loop
 		if coalesce(part.given, '') = '' then
-			raise exception '% declares % in %, and none was given', operation, part.name, place
-				using errcode = 'IB010';
+			raise exception 'the contract of % declares % in %, so the command must name its %: give it to '
+				'ibid.command_begin', operation, part.name, place, part.name using errcode = 'IB010';
 		end if;
 		nothing := ibid.check_given(part.name, part.given, 128);
 		form := form || case form when '' then '"' else ',"' end || part.name || '":' || to_json(part.given)::text;
@@ -809,8 +809,8 @@ begin
 		raise exception 'there is no contract that says where its keys are from' using errcode = 'IB010';
 	elsif json_typeof(contract #> '{key,from}') = 'string' then
 		if given is null then
-			raise exception 'a key is missing: % expects one from its caller', contract ->> 'command'
-				using errcode = 'IB010';
+			raise exception 'the key is missing: the caller of % makes one for each intent and gives it to '
+				'ibid.command_begin', contract ->> 'command' using errcode = 'IB010';
 		end if;
 		nothing := ibid.check_given('key', given, 255);
 		return given;
@@ -818,7 +818,7 @@ begin
 	key := ibid.derived_key(contract, of_tenant, document);
 	-- Hexadecimal digits have no case.
 	if (key <> case when contract #>> '{key,form}' = 'uuid' then lower(given collate "C") else given end) then
-		raise exception 'the given key is not the one that % makes of the payload: leave it out',
+		raise exception 'the given key is not the one that the contract of % makes of the payload: leave the key out',
 			contract ->> 'command' using errcode = 'IB010';
 	end if;
 	return key;

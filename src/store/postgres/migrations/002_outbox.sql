@@ -110,7 +110,7 @@ begin
 		where l.destination = of_destination and l.lane = of_lane and l.token = of_token and l.relay is not null;
 	end if;
 	if not found then
-		raise exception 'lane % of % is another relay''s by now', of_lane, of_destination using errcode = 'IB014';
+		raise exception 'lane % of destination %: its lease has ended and another relay has taken it over', of_lane, of_destination using errcode = 'IB014';
 	end if;
 end $$;
 comment on function ibid.keep_lane(text, int, bigint, text, bigint, bigint) is
