@@ -9,11 +9,12 @@
  * (K2) Beside a writer, a checkpoint begins only while much of the WAL is not moved yet. Before
  * SQLite 3.51.3 one that began when all was moved, while a commit began the WAL anew, could lose
  * that commit. What is moved is counted by each process for itself: against others (V6) in
- * wal_vfs.c protects. (K3) What was moved is not known to be in the file before a sync of the file
- * succeeds, and an error of the disk is told once. After it the WAL is kept: all of it is moved
- * again when the file is opened after every process has let go of it. The checkpointer reads on
- * until the process ends, so that nobody else begins the WAL anew: not the next store on that file,
- * and no other process.
+ * wal_vfs.c protects.
+ *
+ * (K3) What was moved is not known to be in the file before a sync of the file succeeds, and an
+ * error of the disk is told once. After it the WAL is kept: all of it is moved again when the file
+ * is opened after every process has let go of it. The checkpointer reads on until the process ends,
+ * so that nobody else begins the WAL anew: not the next store on that file, and no other process.
  */
 #include "store/sqlite/lite.h"
 
