@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EVENTS_MAX = 10000, DUPLICATES_MAX = 1000, STATE_MAX = 32 };
+enum { EVENTS_MAX = 10000, DUPLICATES_MAX = 1000, ITEMS_MAX = 100, STATE_MAX = 32 };
 
 /* One command and what belongs to it. */
 struct dossier {
@@ -26,6 +26,8 @@ struct dossier {
 	struct duplicate_row duplicates; /* count 0: none */
 	struct duplicate_seen_row *seen;
 	size_t seen_count;
+	struct exception_row *items; /* of human work about it: the newest first */
+	size_t item_count;
 	bool asks_payload;
 	const char *payload; /* NULL: none is kept, or nobody asked */
 };
@@ -204,6 +206,24 @@ static void origin_json(struct str *out, const struct dossier *dossier)
 	obj_text(out, "tracestate", origin.tracestate);
 }
 
+/* What a service said, time and again, that did not tell whether the command was carried out. */
+static void service_answers_json(struct str *out, struct arena *arena,
+                                 const struct dossier *dossier)
+{
+	obj_begin(out, "service_answers", '[');
+	for (size_t i = 0; i < dossier->item_count; i++) {
+		const struct exception_row *item = &dossier->items[i];
+		if (!item->service_answer)
+			continue;
+		obj_begin(out, NULL, '{');
+		obj_text(out, "at", time_text(arena, item->opened_us));
+		obj_text(out, "exception_id", id_text(arena, item->id));
+		obj_text(out, "answer", item->service_answer);
+		obj_end(out, '}');
+	}
+	obj_end(out, ']');
+}
+
 static bool print_dossier_json(struct arena *arena, const struct dossier *dossier)
 {
 	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
@@ -214,6 +234,7 @@ static bool print_dossier_json(struct arena *arena, const struct dossier *dossie
 	obj_raw(&out, "body", dossier->row.body);
 	if (dossier->asks_payload)
 		obj_raw(&out, "payload", dossier->payload);
+	service_answers_json(&out, arena, dossier);
 	obj_begin(&out, "events", '[');
 	for (size_t i = 0; i < dossier->event_count; i++)
 		event_json(&out, arena, NULL, &dossier->events[i]);
@@ -235,15 +256,6 @@ static bool print_dossier_json(struct arena *arena, const struct dossier *dossie
 
 /* ---- Text ----------------------------------------------------------------------------------- */
 
-/* A body that was kept as it came may have line breaks between its tokens. */
-static const char *one_line(struct arena *arena, const char *json)
-{
-	char *copy = arena_strdup(arena, json);
-	for (char *at = copy ? strpbrk(copy, "\r\n") : NULL; at; at = strpbrk(at, "\r\n"))
-		*at = ' ';
-	return copy;
-}
-
 static void print_row(struct arena *arena, const struct command_row *row)
 {
 	const char *scope = row->identity.scope, *state = command_state_name(row->state);
@@ -262,7 +274,7 @@ static void print_row(struct arena *arena, const struct command_row *row)
 	field_print("status", number_text(arena, row->status));
 	field_print("reason", reason_text(arena, row));
 	field_print("resource", thing_text(arena, row->resource_type, row->resource_id));
-	field_print("body", one_line(arena, row->body));
+	field_print("body", line_text(arena, row->body));
 	field_print("contract", arena_printf(arena, "version %d", row->contract_version));
 	const char *hash = hash_text(arena, &row->fingerprint);
 	field_print("fingerprint", command_unbound(row)
@@ -360,6 +372,8 @@ static bool print_dossier(struct arena *arena, const struct dossier *dossier)
 	print_origin(dossier);
 	if (dossier->asks_payload)
 		field_print("payload", dossier->payload ? dossier->payload : "(none is kept)");
+	for (size_t i = 0; i < dossier->item_count; i++)
+		field_print("service said", line_text(arena, dossier->items[i].service_answer));
 	print_events(arena, dossier);
 	print_audit(arena, dossier);
 	print_conflicts(arena, dossier);
@@ -411,21 +425,48 @@ static enum ibid_code read_dossier(struct store *store, struct arena *arena,
 }
 
 static enum ibid_code read_payload(struct store *store, struct arena *arena,
-                                   const struct args *args, struct dossier *ret,
+                                   const struct keyring *keys, struct dossier *ret,
                                    struct ibid_err *err)
+{
+	size_t size;
+	ret->asks_payload = true;
+	enum ibid_code code = keep_read(store, arena, &ret->row, keys, &ret->payload, &size, err);
+	return code == IBID_NOT_FOUND && !ret->payload ? IBID_OK : code;
+}
+
+/* A list has no answers of services: each item is read. */
+static enum ibid_code read_items(struct store *store, struct arena *arena,
+                                 const struct keyring *keys, struct dossier *ret,
+                                 struct ibid_err *err)
+{
+	const struct exception_filter filter = {.tenant = ret->row.identity.tenant,
+	                                        .queue = -1,
+	                                        .state = -1,
+	                                        .subject_type = "command",
+	                                        .subject_id = id_text(arena, ret->row.id),
+	                                        .limit = ITEMS_MAX};
+	enum ibid_code code = store->ops->list_exceptions(store, arena, &filter, &ret->items,
+	                                                  &ret->item_count, err);
+	for (size_t i = 0; !code && i < ret->item_count; i++) {
+		struct exception_row *item = &ret->items[i];
+		code = store->ops->get_exception(store, arena, item->tenant, &item->id, item, err);
+		if (!code)
+			item->service_answer = keep_read_service_answer(arena, item, keys);
+	}
+	return code;
+}
+
+/* What may be sealed. */
+static enum ibid_code read_kept(struct store *store, struct arena *arena, const struct args *args,
+                                struct dossier *ret, struct ibid_err *err)
 {
 	const char *file = args->values[OPT_KEY_FILE];
 	struct keyring *keys = NULL;
-	size_t size;
-	if (!args_has(args, OPT_PAYLOAD))
-		return IBID_OK;
 	enum ibid_code code = file && *file ? keyring_read(file, &keys, err) : IBID_OK;
-	if (!code) {
-		ret->asks_payload = true;
-		code = keep_read(store, arena, &ret->row, keys, &ret->payload, &size, err);
-		if (code == IBID_NOT_FOUND && !ret->payload)
-			code = IBID_OK;
-	}
+	if (!code && args_has(args, OPT_PAYLOAD))
+		code = read_payload(store, arena, keys, ret, err);
+	if (!code)
+		code = read_items(store, arena, keys, ret, err);
 	keyring_free(keys);
 	return code;
 }
@@ -460,7 +501,7 @@ int cmd_command_show(const struct args *args)
 	if (!code)
 		code = read_dossier(store, &arena, args, args->operand_count ? &id : NULL, &dossier, &err);
 	if (!code)
-		code = read_payload(store, &arena, args, &dossier, &err);
+		code = read_kept(store, &arena, args, &dossier, &err);
 	if (code)
 		exit = say_err(&err);
 	else if (!(args_has(args, OPT_JSON) ? print_dossier_json : print_dossier)(&arena, &dossier))

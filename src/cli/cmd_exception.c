@@ -6,6 +6,7 @@
 #include "cli/page.h"
 #include "ledger/act.h"
 #include "ledger/external_key.h"
+#include "ledger/keep.h"
 
 #include <string.h>
 #include <strings.h>
@@ -158,8 +159,10 @@ static void row_json(struct str *out, struct arena *arena, const struct exceptio
 	obj_text(out, "subject_type", row->subject_type);
 	obj_text(out, "subject_id", row->subject_id);
 	obj_text(out, "business_key", row->business_key);
-	if (history)
+	if (history) {
 		obj_text(out, "external_key", history->external_key);
+		obj_text(out, "service_answer", row->service_answer);
+	}
 	obj_text(out, "source", row->source);
 	obj_text(out, "payload_ref", row->payload_ref);
 	obj_text(out, "document_type", row->document_type);
@@ -228,6 +231,7 @@ static bool print_item(struct arena *arena, const struct exception_row *row,
 	field_print("assignee", row->assignee);
 	field_print("reason", row->reason);
 	field_print("detail", row->detail);
+	field_print("service said", line_text(arena, row->service_answer));
 	field_print("suggestion", row->suggestion);
 	field_print("retry", row->retryable ? "safe" : "not safe");
 	field_print("subject", thing_text(arena, row->subject_type, row->subject_id));
@@ -249,6 +253,19 @@ static bool print_item(struct arena *arena, const struct exception_row *row,
 	if (history->action_count)
 		print_history(arena, history);
 	return true;
+}
+
+/* Where it is sealed, the key file opens what a service said. */
+static enum ibid_code open_answer(struct arena *arena, const struct args *args,
+                                  struct exception_row *row, struct ibid_err *err)
+{
+	const char *file = args->values[OPT_KEY_FILE];
+	struct keyring *keys = NULL;
+	enum ibid_code code = file && *file ? keyring_read(file, &keys, err) : IBID_OK;
+	if (!code)
+		row->service_answer = keep_read_service_answer(arena, row, keys);
+	keyring_free(keys);
+	return code;
 }
 
 /* ---- Commands ------------------------------------------------------------------------------- */
@@ -281,6 +298,8 @@ int cmd_exception_show(const struct args *args)
 		        tenant, tenant);
 	if (!code)
 		code = read_history(store, &arena, &row, &history, &err);
+	if (!code)
+		code = open_answer(&arena, args, &row, &err);
 	if (code)
 		exit = say_err(&err);
 	else if (!(args_has(args, OPT_JSON) ? print_item_json : print_item)(&arena, &row, &history))

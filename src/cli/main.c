@@ -404,14 +404,16 @@ const struct cli_command cli_commands[] = {
     {
         .name = "exception show",
         .run = cmd_exception_show,
-        .takes = STORE | TENANT | JSON,
+        .takes = STORE | TENANT | KEY_FILE | JSON,
         .needs = STORE | TENANT,
         .operands = "ID",
         .operand_max = 1,
         .summary = "show one item of human work and what may be done about it",
         .details =
             "Why it stopped, whose work it is, until when, what it is about, what may be done\n"
-            "about it, and what people have done so far.",
+            "about it, and what people have done so far. What a service said that did not tell\n"
+            "whether the work was done is shown as the contract's payload class allows; where it\n"
+            "is encrypted, --key-file opens it.",
         .examples = "  $ ibid exception show --store sqlite:pay.db --tenant acme ID\n",
     },
     {

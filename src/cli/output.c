@@ -347,6 +347,14 @@ const char *duration_text(struct arena *arena, int64_t us)
 	return arena_strdup(arena, text);
 }
 
+const char *line_text(struct arena *arena, const char *text)
+{
+	char *copy = text ? arena_strdup(arena, text) : NULL;
+	for (char *at = copy ? strpbrk(copy, "\r\n") : NULL; at; at = strpbrk(at, "\r\n"))
+		*at = ' ';
+	return copy;
+}
+
 const char *thing_text(struct arena *arena, const char *type, const char *id)
 {
 	if (!type || !id)

@@ -78,6 +78,8 @@ const char *plural(int64_t count);                          /* "" for 1, "s" for
 const char *id_text(struct arena *arena, struct uuid id);   /* NULL: all zero */
 const char *time_text(struct arena *arena, int64_t us);     /* RFC 3339, UTC; NULL: 0 */
 const char *duration_text(struct arena *arena, int64_t us); /* "1 h 30 min" */
+const char *line_text(struct arena *arena,
+                      const char *text); /* with blanks for line breaks; NULL: NULL */
 const char *thing_text(struct arena *arena, const char *type,
                        const char *id); /* "payment p-1"; either may be NULL */
 

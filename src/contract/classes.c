@@ -23,6 +23,15 @@ bool classes_encrypt(const struct contract *contract)
 	return found && contract->payload != CLASS_OMIT;
 }
 
+bool classes_hide(const struct contract *contract)
+{
+	bool found = contract->payload != CLASS_STORE && contract->payload != CLASS_ENCRYPT;
+	for (size_t i = 0; i < contract->field_count; i++)
+		found = found || (contract->fields[i].class != CLASS_STORE &&
+		                  contract->fields[i].class != CLASS_INHERIT);
+	return found;
+}
+
 /* ---- Where a class holds -------------------------------------------------------------------- */
 
 /* A value on the way down. */

@@ -13,6 +13,9 @@
 /* Is a key needed to keep what the contract says? */
 bool classes_encrypt(const struct contract *contract);
 
+/* Is there anything that may not be kept in clear beside a payload that is stored or sealed? */
+bool classes_hide(const struct contract *contract);
+
 /* Between a JSON text and its sealed form, which is a plain text: append the other one to `out`. */
 typedef enum ibid_code class_convert(void *user, const char *pointer, const char *text, size_t size,
                                      struct str *out, struct ibid_err *err);

@@ -12,6 +12,7 @@
 #include "http/document.h"
 #include "http/request.h"
 #include "ledger/external_key.h"
+#include "ledger/keep.h"
 
 #include <string.h>
 #include <strings.h>
@@ -119,6 +120,9 @@ static void add_item(struct str *out, struct request *request, const struct exce
 	add_text(out, "note", row->note);
 	if (history) {
 		add_text(out, "externalKey", history->external_key);
+		add_text(
+		    out, "serviceAnswer",
+		    keep_read_service_answer(&request->arena, row, request->house->ibid->ledger->keys));
 		add_history(out, history);
 	}
 	obj_end(out, '}');

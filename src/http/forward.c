@@ -8,10 +8,13 @@
  * could end after its lease: who looks then must see it (I6). */
 #include "http/forward.h"
 
+#include "base/utf8.h"
+#include "contract/classes.h"
 #include "http/command.h"
 #include "http/meters.h"
 #include "http/pass.h"
 #include "http/upstream.h"
+#include "ledger/keep.h"
 #include "ledger/staged.h"
 #include "net/header.h"
 
@@ -36,6 +39,7 @@ struct forward {
 	bool has_room;
 	const char *tenant;
 	struct ibid_staged *staged;
+	bool opaque; /* the service may repeat parts of a query, or of a body that is no JSON object */
 	int64_t began_us;
 	_Atomic(struct request *) waiting; /* for the outcome; NULL: it was told something already */
 };
@@ -98,6 +102,22 @@ enum ibid_code forward_answer(struct ibid_staged *staged, const struct call *cal
 	            : err_set(err, IBID_NOMEM, "out of memory");
 }
 
+/* What it said where that is no outcome, for those who find out. A part of a value that may not be
+ * kept can't be found in it. */
+static const char *service_answer(struct forward *forward)
+{
+	const struct str *said = &forward->call.answer;
+	size_t most = SERVICE_ANSWER_BYTES_MAX + 4; /* a character that is cut here lies behind it */
+	size_t size = said->size < most ? said->size : most;
+	char *text = arena_strndup(&forward->arena, str_text(said), size);
+	if (!text || (forward->opaque && classes_hide(forward->contract)))
+		return NULL;
+	for (size_t i = 0; i < size; i++)
+		text[i] = text[i] ? text[i] : '?';
+	utf8_mend(text);
+	return text;
+}
+
 static enum ibid_code record_answer(struct forward *forward, struct ibid_result **ret,
                                     struct ibid_err *err)
 {
@@ -114,7 +134,8 @@ static enum ibid_code record_answer(struct forward *forward, struct ibid_result 
 			return err_set(err, IBID_NOMEM, "out of memory");
 		return staged_refuse(staged, call->status, "UPSTREAM_REFUSED", said, kept, ret, err);
 	case MEANS_AGAIN: return staged_fail(staged, call->status, "UPSTREAM_DECLINED", said, ret, err);
-	default: return staged_unknown(staged, "UPSTREAM_ERROR", said, ret, err);
+	default:
+		return staged_unknown(staged, "UPSTREAM_ERROR", said, service_answer(forward), ret, err);
 	}
 }
 
@@ -136,7 +157,7 @@ static enum ibid_code record(struct forward *forward, struct ibid_result **ret,
 		    forward->staged, call->timed_out ? UPSTREAM_TIMEOUT : "UPSTREAM_SILENT",
 		    arena_printf(&forward->arena, "the request was sent, and no whole answer came: %s",
 		                 call->why),
-		    ret, err);
+		    NULL, ret, err);
 	}
 }
 
@@ -357,6 +378,7 @@ static bool read_payload(struct request *request)
 		sha256_write(&hash, digest);
 		own_type = type ? type : "";
 		own_body = digest;
+		request->opaque_body = true;
 	}
 	extras[count++] = (struct extra){"@query", *request->query ? request->query : NULL};
 	extras[count++] = (struct extra){"@type", own_type};
@@ -377,6 +399,7 @@ static struct forward *forward_new(struct request *request)
 	forward->began_us = env_steady_us(request->server->env);
 	int64_t sends_us = request->contract->staged.lease_us - upstream->deadline_us;
 	forward->tenant = arena_strdup(arena, request->principal.tenant);
+	forward->opaque = *request->query || request->opaque_body;
 	forward->body = request->body; /* the payload may point into it */
 	request->body = STR_INIT(0);
 	forward->held = request->held;

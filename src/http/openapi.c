@@ -833,11 +833,11 @@ static void add_history_schemas(struct str *out)
 
 static void add_exception_schema(struct str *out)
 {
-	static const char *const texts[] = {"assignee",     "correlationId", "detail", "documentId",
-	                                    "documentType", "externalKey",   "key",    "note",
-	                                    "owner",        "payloadRef",    "queue",  "reason",
-	                                    "resolution",   "resolvedBy",    "source", "subjectId",
-	                                    "subjectType",  "suggestion",    "traceId"};
+	static const char *const texts[] = {
+	    "assignee",    "correlationId", "detail",      "documentId", "documentType",
+	    "externalKey", "key",           "note",        "owner",      "payloadRef",
+	    "queue",       "reason",        "resolution",  "resolvedBy", "serviceAnswer",
+	    "source",      "subjectId",     "subjectType", "suggestion", "traceId"};
 	static const char *const times[] = {"dueAt", "openedAt", "resolvedAt"};
 	static const char names[] = "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}";
 	obj_begin(out, "Exception", '{');

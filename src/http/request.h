@@ -95,6 +95,7 @@ struct request {
 
 	/* What is looked for or sent, for whoever answers later. */
 	const char *key, *payload;
+	bool opaque_body;     /* it is no JSON object: the payload has its digest */
 	const char *resource; /* of a command that is sent by its name; NULL: none */
 	size_t payload_size;
 	const struct contract *contract;

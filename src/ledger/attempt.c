@@ -216,6 +216,7 @@ static enum ibid_code open_exception(struct submission *sub, struct tx *tx, enum
 {
 	struct exception_row item = trouble_exception(trouble, &sub->attempt, sub->ledger->env,
 	                                              sub->contract, row);
+	item.service_answer = keep_service_answer(sub, row, sub->end.service_answer);
 	if (sub->attempt.failed)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	return tx->store->ops->put_exception(tx, &item, err);

@@ -6,6 +6,7 @@
  * is only staged can be looked into. */
 #include "ledger/keep.h"
 
+#include "base/utf8.h"
 #include "contract/classes.h"
 #include "ledger/exception.h"
 #include "ledger/submission.h"
@@ -97,6 +98,66 @@ enum ibid_code keep_row(struct submission *sub, struct tx *tx, const struct comm
 const char *keep_text(struct submission *sub, const char *text)
 {
 	return payload_scrub(&sub->arena, sub->contract, sub->payload, text);
+}
+
+/* ---- A service's answer --------------------------------------------------------------------- */
+
+/* No pointer leads to it: it is no part of the payload, and sealed for itself. */
+static const char answer_place[] = "service answer";
+
+/* The class of the payload's values in the service's words. Where nothing is kept of the payload,
+ * none of them stands there; where it is sealed, the words are. */
+static enum field_class class_in_answer(enum field_class payload)
+{
+	switch (payload) {
+	case CLASS_OMIT: return CLASS_REDACT;
+	case CLASS_ENCRYPT: return CLASS_STORE; /* but for fields with a class of their own */
+	default: return payload;
+	}
+}
+
+static const char *seal_answer(struct submission *sub, const struct command_row *row,
+                               const char *text)
+{
+	const struct seal_place place = {row->identity.tenant, row->id, answer_place};
+	const struct keyring *keys = sub->ledger->keys;
+	struct str sealed = STR_INIT(KEPT_BYTES_MAX);
+	struct ibid_err err = {0};
+	const char *kept = NULL; /* it is kept sealed or not at all */
+	if (keys && !keyring_seal(keys, sub->ledger->env, &place, text, strlen(text), &sealed, &err))
+		kept = arena_strndup(&sub->attempt, str_text(&sealed), sealed.size);
+	str_release(&sealed);
+	return kept;
+}
+
+const char *keep_service_answer(struct submission *sub, const struct command_row *row,
+                                const char *answer)
+{
+	struct contract contract = *sub->contract;
+	if (!answer || !*answer || !sub->payload)
+		return NULL;
+	contract.payload = class_in_answer(sub->contract->payload);
+	size_t size = strlen(answer), fits = utf8_fit(answer, size, SERVICE_ANSWER_BYTES_MAX);
+	const char *text = payload_scrub(&sub->attempt, &contract, sub->payload,
+	                                 arena_strndup(&sub->attempt, answer, fits));
+	if (text && fits < size)
+		text = arena_printf(&sub->attempt, "%s [cut off]", text);
+	return text && sub->contract->payload == CLASS_ENCRYPT ? seal_answer(sub, row, text) : text;
+}
+
+const char *keep_read_service_answer(struct arena *arena, const struct exception_row *row,
+                                     const struct keyring *keys)
+{
+	struct seal_place place = {.tenant = row->tenant, .pointer = answer_place};
+	struct str opened = STR_INIT(KEPT_BYTES_MAX);
+	struct ibid_err err = {0};
+	const char *text = row->service_answer;
+	/* What does not open is no ciphertext of ours, or was sealed under another key. */
+	if (text && keys && uuid_read(row->subject_id, &place.command_id) &&
+	    !keyring_open(keys, &place, text, strlen(text), &opened, &err))
+		text = arena_strndup(arena, str_text(&opened), opened.size);
+	str_release(&opened);
+	return text;
 }
 
 /* ---- Reading -------------------------------------------------------------------------------- */

@@ -28,6 +28,18 @@ IBID_CHECK enum ibid_code keep_row(struct submission *sub, struct tx *tx,
 /* A handler's or a database's words, without values that may not be kept. In `sub->arena`. */
 const char *keep_text(struct submission *sub, const char *text);
 
+enum { SERVICE_ANSWER_BYTES_MAX = 8192 };
+
+/* What a service said that leaves a command unknown, as people may see it who find out: cut after
+ * SERVICE_ANSWER_BYTES_MAX, without values of the payload that may not be kept, sealed where the
+ * payload is. In `sub->attempt`; NULL: nothing of it may be kept, or `answer` is NULL. */
+const char *keep_service_answer(struct submission *sub, const struct command_row *row,
+                                const char *answer);
+
+/* The same, opened where it is sealed and a key fits; else as it is kept. NULL: there is none. */
+const char *keep_read_service_answer(struct arena *arena, const struct exception_row *row,
+                                     const struct keyring *keys);
+
 /* What is kept of the payload of `row`, opened where there are keys. IBID_NOT_FOUND: nothing.
  * IBID_INVALID: a ciphertext does not open. */
 IBID_CHECK enum ibid_code keep_read(struct store *store, struct arena *arena,

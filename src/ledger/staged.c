@@ -228,11 +228,14 @@ enum ibid_code staged_fail(struct ibid_staged *staged, int status, const char *r
 }
 
 enum ibid_code staged_unknown(struct ibid_staged *staged, const char *reason, const char *text,
-                              struct ibid_result **ret, struct ibid_err *err)
+                              const char *answer, struct ibid_result **ret, struct ibid_err *err)
 {
 	if (!work_reason_ok(reason))
 		return err_set(err, IBID_MISUSE, "the reason \"%.80s\" must be letters A-Z, digits and _",
 		               reason);
-	return end(staged, (struct ending){.state = COMMAND_UNKNOWN, .reason = reason, .text = text},
-	           ret, err);
+	return end(
+	    staged,
+	    (struct ending){
+	        .state = COMMAND_UNKNOWN, .reason = reason, .text = text, .service_answer = answer},
+	    ret, err);
 }

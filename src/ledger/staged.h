@@ -46,10 +46,12 @@ IBID_CHECK enum ibid_code staged_fail(struct ibid_staged *staged, int status, co
                                       const char *text, struct ibid_result **ret,
                                       struct ibid_err *err);
 
-/* Nobody knows whether it was done, for this reason. */
+/* Nobody knows whether it was done, for this reason. `answer` is UTF-8, or NULL: what the service
+ * said, of which people who find out see what the contract's payload class allows; no client does.
+ */
 IBID_CHECK enum ibid_code staged_unknown(struct ibid_staged *staged, const char *reason,
-                                         const char *text, struct ibid_result **ret,
-                                         struct ibid_err *err);
+                                         const char *text, const char *answer,
+                                         struct ibid_result **ret, struct ibid_err *err);
 
 /* What a person found out about a command that is UNKNOWN, staged or not. */
 struct confirmation {

@@ -24,6 +24,7 @@ struct ending {
 	const char *reason, *text;
 	int status;       /* 0: that of a handler that failed */
 	const char *body; /* of a rejection: what is given back, byte for byte; NULL: a problem */
+	const char *service_answer; /* of what is unknown: the service's own words; NULL: none */
 };
 
 /* What a command brings into a group, and gets out of it. */
@@ -76,6 +77,7 @@ struct submission {
 		const char *reason;
 		int status;
 		const char *body;
+		const char *service_answer;
 	} end;
 
 	/* What runs: the operation's own, or what finishes a staged command. */

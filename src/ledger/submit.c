@@ -175,6 +175,7 @@ enum ibid_code submission_end(struct submission *sub, const struct ending *endin
 	sub->end.reason = arena_strdup(&sub->arena, ending->reason);
 	sub->end.status = ending->status;
 	sub->end.body = arena_strdup(&sub->arena, ending->body);
+	sub->end.service_answer = arena_strdup(&sub->arena, ending->service_answer);
 	if (sub->arena.failed)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	return submission_decide(sub, ret, err);

@@ -67,6 +67,8 @@ struct exception_row {
 	const char *actions;        /* what may be done, names joined by commas; "": nothing */
 	const char *needs_approval; /* of them, those that a second person approves; NULL in: none */
 	const char *assignee;       /* out: who works on it; NULL: nobody yet */
+	const char *service_answer; /* what a service said that does not tell whether it was done, as it
+	                               may be kept; a list leaves it out */
 	const char *correlation_id, *trace_id;
 	const char *document_type, *document_id; /* the related document; NULL: none */
 	int64_t opened_us, due_us;               /* due 0: no limit */

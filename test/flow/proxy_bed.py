@@ -148,6 +148,10 @@ class Service:
         elif mode.startswith("say-"):  # executes nothing, and says this
             handler.say(int(mode[4:]), b"so be it", Content_Type="text/plain", Location="/orders/0", ETag='"e"',
                         Retry_After="soon", WWW_Authenticate="Basic", Set_Cookie="session=secret")
+        elif mode.endswith("-error"):  # it is done, and a 500 says: the request, more than is kept, or bytes that are no text
+            self.execute(handler)
+            said = {"echo": b"boom over\n%s" % body, "large": b"\xc3\xa4" * (3 << 20), "bytes": b"a\0b\xff"}[mode[:-6]]
+            handler.say(500, said, Content_Type="text/plain", X_Secret="in a header")
         elif mode == "conflict":
             handler.say(409, b"it is there", Content_Type="text/plain")
         elif mode == "refuse-silently":

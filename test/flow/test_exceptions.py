@@ -75,9 +75,9 @@ class Exceptions(Proxied):
     def send(self, key, path="/charges", mode="error"):
         return self.server.send(key, {"item": "tea", "mode": mode}, path=path, **bearer(self.tokens["web"]))
 
-    def lost(self, key, path="/charges"):
+    def lost(self, key, path="/charges", mode="error"):
         """A command of which nobody knows whether it was done; the id of its exception."""
-        answer = self.send(key, path)
+        answer = self.send(key, path, mode)
         self.assertEqual((answer.status, answer.json["type"]), (502, "/problems/upstream-unknown"), answer)
         command = answer.headers["Ibid-Command-Id"]
         items = [item for item in self.listed("--state", "open") if item["subject_id"] == command]
@@ -485,6 +485,91 @@ class Exceptions(Proxied):
                       os.path.join(self.contracts, "empty.json"))
         plain = self.run_ibid("command", "show", "--tenant", "t", "--operation", "plain", "--key", "k-2", "--json").stdout
         self.assertIsNone(json.loads(plain)["external_key"])  # no partner saw one
+
+    def said(self, key, path, document, server=None, query="", **more):
+        """A request whose answer is a 500; what is kept of that, and the exception with it."""
+        server = server or self.server
+        body = document if isinstance(document, bytes) else json.dumps(document).encode()
+        headers = {"Idempotency-Key": key, "Content-Type": "application/json", **bearer(self.tokens["web"]), **more}
+        for _ in range(2):
+            answer = server.ask("POST", path + query, body, headers)
+            self.assertEqual((answer.status, answer.json["code"]), (502, "UPSTREAM_ERROR"), answer)
+            self.assertNotIn(b"boom", answer.body)
+        command = answer.headers["Ibid-Command-Id"]
+        for who in ("web", "olga"):  # of a command, nobody is told over HTTP: it is its client's, too
+            for place in ("/v1/operations/" + command, "/v1/commands?limit=9"):
+                shown = server.ask("GET", place, headers=bearer(self.tokens[who]))
+                self.assertEqual(shown.status, 200, shown)
+                self.assertNotIn(b"boom", shown.body)
+        item, = [item for item in self.listed("--state", "open") if item["subject_id"] == command]
+        kept = self.number("select service_answer from %s where subject_id = '%s'" % (self.ledger("exception"), command))
+        return item["id"], command, kept
+
+    def test_what_the_service_said_is_kept_for_those_who_find_out(self):  # E04 J01 F03
+        """And for nobody else: its own words about its 500, on every way to look at the exception or the command, also
+        after a restart and when it is resolved."""
+        item, command, kept = self.said("k-1", "/charges", {"mode": "echo-error", "n": 12345})
+        said = "boom over\n" + '{"mode": "[redacted]", "n": [redacted]}'  # of the payload nothing is kept
+        self.assertEqual(kept, said)
+
+        def looks():
+            one_line = "service said %s\n" % said.replace("\n", " ")
+            self.assertIn(one_line, self.run_ibid("exception", "show", "--tenant", "t", item).stdout)
+            self.assertEqual(self.shown(item)["service_answer"], said)
+            self.assertEqual(self.look("olga", "/v1/exceptions/" + item).json["serviceAnswer"], said)
+            self.assertIn(one_line, self.run_ibid("command", "show", "--tenant", "t", command).stdout)
+            answer, = json.loads(self.run_ibid("command", "show", "--tenant", "t", command, "--json").stdout)["service_answers"]
+            self.assertEqual((answer["exception_id"], answer["answer"]), (item, said))
+
+        looks()
+        self.assertEqual(self.server.stop(), 0)
+        self.server = self.proxy(CLOSED)
+        looks()
+        self.assertEqual(self.look("web", "/v1/exceptions/" + item).status, 403)
+        self.act("olga", "resolve", item, "--action", "confirm-not-executed")
+        looks()
+        item, command, kept = self.said("k-2", "/charges", {"mode": "large-error"})
+        self.assertEqual(kept, "\u00e4" * 4096 + " [cut off]")
+        self.assertEqual(self.said("k-3", "/charges", {"mode": "bytes-error"})[2], "a?b?")
+        self.assertIsNone(self.shown(self.lost("k-4", mode="drop"))["service_answer"])
+        # What is erased of the exception's words is erased of these.
+        item, command, kept = self.said("k-5", "/charges", {"mode": "echo-error"})
+        self.act("olga", "resolve", item, "--action", "confirm-not-executed")
+        self.run_ibid("erase", "--tenant", "t", "--id", command, "--by", "dora", "--reason", "on request")
+        self.assertIsNone(self.shown(item)["service_answer"])
+
+    def test_what_the_service_said_is_kept_as_the_payload_may_be(self):  # B08
+        """It may repeat what it was sent: `redact` and `omit` take the values out, `encrypt` seals all of it."""
+        human = {"recover": "human", "inquiry": "", "strategy": "key"}
+        key_file = os.path.join(self.dir, "keys")
+        with open(key_file, "w", encoding="utf-8") as handle:
+            handle.write("2026-11 %s\n" % ("ab" * 32))
+        os.chmod(key_file, 0o600)
+        field = "  /iban: { type: text, class: %s }\npayload: %s"
+        for name, fields in (("stored", "payload: store"), ("hidden", field % ("omit", "store")), ("shape", "payload: redact"),
+                             ("none", "payload: omit"), ("sealed", field % ("omit", "encrypt"))):
+            self.contract(name, "POST /" + name, fields=fields, **human)
+        server = self.proxy(CLOSED, "key_file=" + key_file)
+        document = {"iban": "DE12500105", "item": "tea for two", "mode": "echo-error"}
+        clear = "boom over\n" + json.dumps(document)
+        without = clear.replace("DE12500105", "[redacted]")
+        nothing = without.replace("tea for two", "[redacted]").replace("echo-error", "[redacted]")
+        for name, expected in (("stored", clear), ("hidden", without), ("shape", nothing), ("none", nothing)):
+            item, command, kept = self.said("k-1", "/" + name, document, server)
+            self.assertEqual((name, kept), (name, expected))
+            self.assertEqual(self.shown(item)["service_answer"], expected)
+        item, command, kept = self.said("k-1", "/sealed", document, server)
+        self.assertRegex(kept, "^ibid:v1:2026-11:[A-Za-z0-9_-]+$")
+        self.assertEqual(self.shown(item)["service_answer"], kept)  # without the key
+        show = ["exception", "show", "--tenant", "t", item, "--json", "--key-file", key_file]
+        self.assertEqual(json.loads(self.run_ibid(*show).stdout)["service_answer"], without)
+        self.assertEqual(server.ask("GET", "/v1/exceptions/" + item, headers=bearer(self.tokens["olga"])).json["serviceAnswer"],
+                         without)
+        show = ["command", "show", "--tenant", "t", command, "--json", "--key-file", key_file]
+        self.assertEqual(json.loads(self.run_ibid(*show).stdout)["service_answers"][0]["answer"], without)
+        # Parts of a query can't be found in it, so nothing of it is kept unless all may be.
+        for name, expected in (("stored", clear), ("hidden", None), ("shape", None), ("none", None)):
+            self.assertEqual(self.said("k-2", "/" + name, document, server, "?iban=DE12500105&a=b")[2], expected)
 
     def test_what_was_done_is_never_edited(self):  # I3
         item = self.lost("k-1", "/careful")

@@ -769,8 +769,10 @@ class ProxyDocument(Described, Proxied):
         self.service.inquiry_answers = False
         answers += [self.send(path, "k-lost", {"mode": "drop"}) for _ in range(2)]  # 502
         self.execute("update %s set reason = 'UPSTREAM_TIMEOUT' where key = 'k-lost'" % self.ledger("command"))
-        answers.append(self.send(path, "k-lost", {"mode": "drop"}))  # 504: it was too late
-        self.assertEqual([answer.status for answer in answers[-3:]], [502, 502, 504])
+        end = time.monotonic() + LIMIT_S
+        while answers[-1].status != 504:  # it was too late; an inquiry may be looking at it
+            self.assertLess(time.monotonic(), end, answers[-1])
+            answers.append(self.send(path, "k-lost", {"mode": "drop"}))
         self.send(path, "k-old", {"mode": "say-200"})
         column = "expires_us = 1" if self.store == "sqlite" else "expires_at = now() - interval '1 day'"
         self.execute("update %s set %s where key = 'k-old'" % (self.ledger("command"), column))

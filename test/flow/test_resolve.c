@@ -889,7 +889,7 @@ static void a_failure_and_what_is_unknown_have_their_own_reason(void **state)
 	ibid_result_free(result);
 	ibid_staged_free(staged);
 	staged = stage(ibid, "charge", "k-1"); /* again */
-	if (staged_unknown(staged, "UPSTREAM_SILENT", "no answer in 30s", &result, &err))
+	if (staged_unknown(staged, "UPSTREAM_SILENT", "no answer in 30s", NULL, &result, &err))
 		fail_msg("unknown: %s", err.text);
 	assert_string_equal(bed_say(result), "unknown 500");
 	ibid_result_free(result);
@@ -915,7 +915,7 @@ static void what_can_not_be_kept_is_refused_and_the_lease_goes_on(void **state)
 	assert_int_equal(staged_refuse(staged, 422, "NO", NULL, "<html>", &result, &err), IBID_MISUSE);
 	assert_non_null(strstr(err.text, "JSON"));
 	assert_int_equal(staged_fail(staged, 200, "NO", NULL, &result, &err), IBID_MISUSE);
-	assert_int_equal(staged_unknown(staged, "so what", NULL, &result, &err), IBID_MISUSE);
+	assert_int_equal(staged_unknown(staged, "so what", NULL, NULL, &result, &err), IBID_MISUSE);
 	assert_int_equal(staged_answer(staged, 404, NULL, &result, &err), IBID_MISUSE);
 	assert_int_equal(staged_answer(staged, 200, "{", &result, &err), IBID_MISUSE);
 	assert_null(result);

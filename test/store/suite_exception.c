@@ -106,17 +106,21 @@ void exception_comes_back_whole_within_its_tenant(void **state) /* J01, I9 */
 	                             .actions = "",
 	                             .opened_us = now_us};
 	struct exception_filter all = {.queue = -1, .state = -1, .limit = 9};
+	row.service_answer = "it went \xc3\xa4\n'wrong'";
 	check(bed, open_exception(bed, &row));
 	check(bed, open_exception(bed, &bare));
 	check(bed, get_exception(bed, "acme", 1, &got));
 	assert_exception(&got, &row);
+	assert_text(got.service_answer, row.service_answer);
 	check(bed, get_exception(bed, "acme", 2, &got));
 	assert_exception(&got, &bare);
+	assert_null(got.service_answer);
 	assert_int_equal(get_exception(bed, "other", 1, &got), IBID_NOT_FOUND);
 	assert_int_equal(get_exception(bed, "acme", 3, &got), IBID_NOT_FOUND);
 	assert_int_equal(list_exceptions(bed, &all, &listed), 2);
 	assert_exception(&listed[0], &bare);
 	assert_exception(&listed[1], &row);
+	assert_null(listed[1].service_answer); /* which may be long */
 	all.state = EXCEPTION_OPEN;
 	assert_int_equal(list_exceptions(bed, &all, &listed), 2);
 	assert_exception(&listed[1], &row);

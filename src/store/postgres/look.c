@@ -176,6 +176,7 @@ static void read_exception(struct arena *arena, const PGresult *result, int row,
 	    .trace_id = pg_cell_text(arena, result, row, 25),
 	    .needs_approval = pg_cell_text(arena, result, row, 26),
 	    .assignee = pg_cell_text(arena, result, row, 27),
+	    .service_answer = pg_cell_text(arena, result, row, 28),
 	};
 	bool known = exception_queue_read(pg_cell(result, row, 2), &item->queue) &&
 	             exception_state_read(pg_cell(result, row, 3), &item->state) &&

@@ -80,7 +80,7 @@
 	X(AUDIT_LIST_COMMAND, audit_list_command, 3)                                                   \
 	X(EVIDENCE_COUNT, evidence_count, 6)                                                           \
 	X(EVIDENCE_LIST, evidence_list, 2)                                                             \
-	X(EXCEPTION_INSERT, exception_insert, 22)                                                      \
+	X(EXCEPTION_INSERT, exception_insert, 23)                                                      \
 	X(EXCEPTION_RESOLVE, exception_resolve, 8)                                                     \
 	X(EXCEPTION_ASSIGN, exception_assign, 4)                                                       \
 	X(EXCEPTION_END, exception_end, 7)                                                             \
@@ -514,8 +514,8 @@ enum ibid_code pg_put_command(struct tx *tx, const struct command_row *row,
                               const struct command_row *previous, struct ibid_err *err);
 /* The answer's body, for the row that was queued. */
 enum ibid_code pg_put_body(struct pg_tx *tx, const struct command_row *row, struct ibid_err *err);
-/* In the order of exception_insert's parameters. */
-enum { PG_EXCEPTION_PARAMS = 22 };
+/* In the order of exception_insert's parameters; exception_park takes all but the last. */
+enum { PG_EXCEPTION_PARAMS = 23 };
 void pg_exception_values(struct arena *arena, const struct exception_row *row,
                          const char *ret[PG_EXCEPTION_PARAMS]);
 enum ibid_code pg_put_exception(struct tx *tx, const struct exception_row *row,

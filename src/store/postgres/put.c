@@ -228,6 +228,7 @@ void pg_exception_values(struct arena *arena, const struct exception_row *row,
 	    pg_time_or_null(arena, row->due_us),
 	    row->trace_id,
 	    row->needs_approval ? row->needs_approval : "",
+	    row->service_answer,
 	};
 	memcpy(ret, values, sizeof values);
 }

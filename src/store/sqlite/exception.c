@@ -29,6 +29,7 @@ enum ibid_code lite_open_exception(struct lite_conn *conn, const struct exceptio
 	lite_bind_int(&run, row->due_us);
 	lite_bind_text(&run, row->trace_id);
 	lite_bind_text(&run, row->needs_approval ? row->needs_approval : "");
+	lite_bind_text(&run, row->service_answer);
 	return lite_conclude(&run, code, err);
 }
 
@@ -145,6 +146,7 @@ static enum ibid_code read_row(struct lite_run *run, struct arena *arena, struct
 	ret->trace_id = lite_read_text(run, arena);
 	ret->needs_approval = lite_read_text(run, arena);
 	ret->assignee = lite_read_text(run, arena);
+	ret->service_answer = lite_read_text(run, arena);
 	if (arena->failed)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	if (!exception_queue_read(queue, &ret->queue) || !exception_state_read(state, &ret->state) ||

@@ -178,7 +178,7 @@ begin
 		and (d.client not in ('', 'erased') or d.actor not in ('', 'erased'));
 	get diagnostics more = row_count;
 	names := names + more;
-	update ibid.exception as x set detail = null, note = null,
+	update ibid.exception as x set detail = null, note = null, service_answer = null,
 		source = case when of_actor is null then x.source else ibid.erased_name(x.source) end
 	where x.tenant = of_tenant and x.subject_type = 'command' and x.subject_id = any (ids::text[])
 		and (x.detail is not null or x.note is not null

@@ -6,6 +6,6 @@ select
 	(extract(epoch from e.opened_at) * 1000000)::bigint,
 	(extract(epoch from e.due_at) * 1000000)::bigint,
 	(extract(epoch from e.resolved_at) * 1000000)::bigint,
-	e.resolution, e.resolved_by, e.note, e.trace_id, e.needs_approval, e.assignee
+	e.resolution, e.resolved_by, e.note, e.trace_id, e.needs_approval, e.assignee, e.service_answer
 from ibid.exception as e
 where e.tenant = $1 and e.id = $2

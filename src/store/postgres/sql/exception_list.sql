@@ -9,7 +9,7 @@ select
 	(extract(epoch from e.opened_at) * 1000000)::bigint,
 	(extract(epoch from e.due_at) * 1000000)::bigint,
 	(extract(epoch from e.resolved_at) * 1000000)::bigint,
-	e.resolution, e.resolved_by, e.note, e.trace_id, e.needs_approval, e.assignee
+	e.resolution, e.resolved_by, e.note, e.trace_id, e.needs_approval, e.assignee, null::text
 from ibid.exception as e
 where ($1::text is null or e.tenant = $1)
 	and ($2::text is null or e.queue = $2)

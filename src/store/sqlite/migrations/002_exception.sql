@@ -24,6 +24,7 @@ create table ibid_exception (
   actions text not null,
   needs_approval text not null default '', -- of the actions: those that a second person approves
   assignee text, -- who works on it
+  service_answer text, -- what a service said that does not tell whether the work was done
   correlation_id text,
   document_type text,
   document_id text,

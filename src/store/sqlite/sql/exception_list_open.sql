@@ -5,7 +5,7 @@ select
   e.tenant, e.id, e.queue, e.state, e.severity, e.subject_type, e.subject_id, e.business_key, e.source,
   e.payload_ref, e.reason, e.detail, e.suggestion, e.owner, e.retryable, e.actions, e.correlation_id,
   e.document_type, e.document_id, e.opened_us, e.due_us, e.resolved_us, e.resolution, e.resolved_by,
-  e.note, e.trace_id, e.needs_approval, e.assignee
+  e.note, e.trace_id, e.needs_approval, e.assignee, null
 from ibid_exception e indexed by ibid_exception_open
 where e.state = 'OPEN' and e.state = ?3
   and (?1 is null or e.tenant = ?1)
