@@ -459,6 +459,61 @@ void script_with_transaction_control_or_unknown_parameter_is_refused(void **stat
 	}
 }
 
+struct told {
+	enum finding_level level;
+	const char *what;
+	size_t count;
+};
+
+static void hear(void *user, enum finding_level level, const char *what, const char *advice)
+{
+	struct told *told = user;
+	assert_null(advice);
+	assert_non_null(strstr(what, told->what));
+	assert_int_equal(level, told->level);
+	told->count++;
+}
+
+/* What is told of one script: nothing, or once `what`. */
+static void assert_prepared(struct bed *bed, const char *text, bool answers, const char *what,
+                            enum finding_level level)
+{
+	struct script_use use = {.answers = answers};
+	struct script *script = NULL;
+	struct told told = {level, what ? what : "", 0};
+	check(bed,
+	      bed->ops->make_script(bed->store, "test.sql", text, params, V_COUNT, &script, &bed->err));
+	use.script = script;
+	check(bed, bed->ops->prepare_scripts(bed->store, &use, 1, hear, &told, &bed->err));
+	assert_int_equal(told.count, what ? 1 : 0);
+	bed->ops->free_script(bed->store, script);
+}
+
+void scripts_that_would_not_run_are_told_and_nothing_of_them_is_run(void **state)
+{
+	struct bed *bed = bed_of(state);
+	static const char makes[] = "create table scratch (id text);\ninsert into scratch values "
+	                            "('x');\nselect 201 as status;\n";
+	assert_prepared(bed, backend->sql[SUITE_PAY], true, NULL, FINDING_OK);
+	assert_prepared(bed, backend->sql[SUITE_FAIL], true, NULL, FINDING_OK); /* the value is wrong */
+	assert_prepared(bed, backend->sql[SUITE_STRANGE_COLUMN], true, "test.sql:1: the answer has a",
+	                FINDING_REFUSE);
+	assert_prepared(bed, backend->sql[SUITE_NO_STATUS], true, "the answer has no column status",
+	                FINDING_REFUSE);
+	assert_prepared(bed, "select 1;\n\nselect 200 as status\nfrom missing_table;\n", true,
+	                "missing_table", FINDING_REFUSE);
+	assert_prepared(bed, "select 200 as status;\nselec 1;\n", false,
+	                "test.sql:2: ", FINDING_REFUSE);
+	assert_prepared(bed, "delete from payment;\n", true, "test.sql:1: the script's last statement",
+	                FINDING_REFUSE);
+	assert_prepared(bed, "delete from payment;\n", false, NULL, FINDING_OK);
+	assert_prepared(bed, makes, true, "test.sql:2: can't be checked", FINDING_WARN);
+	assert_prepared(bed, makes, true, "test.sql:2: can't be checked", FINDING_WARN);
+	assert_counts(0, 0, 0);
+	assert_int_equal(backend->number("select count(*) from payment"), 0);
+	complete(bed, "k", 1); /* the connection goes on as it was */
+}
+
 /* ---- Groups --------------------------------------------------------------------------------- */
 
 struct sharing {

@@ -71,6 +71,7 @@
 	READY(query_that_changes_something_fails_and_leaves_nothing)                                   \
 	READY(row_is_held_beside_other_commands)                                                       \
 	READY(script_with_transaction_control_or_unknown_parameter_is_refused)                         \
+	READY(scripts_that_would_not_run_are_told_and_nothing_of_them_is_run)                          \
 	READY(members_of_a_group_hear_each_for_itself)                                                 \
 	READY(duplicates_in_a_group_are_told_whatever_came_before)                                     \
 	READY(group_without_a_success_commits_nothing)                                                 \
