@@ -5,6 +5,7 @@
  * (A2) A pass is used only by who knows the secret, however it was found. (A3) The lock is held
  * for a few instructions: the event thread takes it. */
 #include "http/access.h"
+#include "http/failure.h"
 
 #include "contract/payload.h"
 #include "ledger/actor.h"
@@ -318,7 +319,7 @@ static void ask_store(void *user)
 	} else if (code == IBID_DENIED) {
 		refuse(request);
 	} else {
-		answer_error(&request->answer, &request->arena, &err);
+		failure_answer(request, &err);
 	}
 	request_answered(request);
 }

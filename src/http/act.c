@@ -2,6 +2,7 @@
 #include "http/act.h"
 
 #include "http/command.h"
+#include "http/failure.h"
 
 #include <string.h>
 
@@ -44,7 +45,7 @@ const struct json *act_body(struct request *request)
 	}
 	if (json_read(&request->arena, request->body.size ? request->body.data : "", request->body.size,
 	              0, &body, &err))
-		answer_error(&request->answer, &request->arena, &err);
+		failure_answer(request, &err);
 	else if (body->type != JSON_OBJECT)
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
 		               "the body must be a JSON object");
@@ -74,5 +75,5 @@ void act_not_done(struct request *request, enum ibid_code code, enum act_refusal
 	}
 	if (code == IBID_UNKNOWN)
 		err->code = IBID_UNAVAILABLE; /* asking again is safe */
-	answer_error(&request->answer, &request->arena, err);
+	failure_answer(request, err);
 }

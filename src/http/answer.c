@@ -50,24 +50,6 @@ void answer_problem(struct answer *answer, struct arena *arena, enum problem_kin
 		answer_header(answer, "Retry-After", "1");
 }
 
-void answer_error(struct answer *answer, struct arena *arena, const struct ibid_err *err)
-{
-	enum problem_kind kind;
-	switch (err->code) {
-	case IBID_INVALID: kind = PROBLEM_BAD_REQUEST; break;
-	case IBID_LIMIT: kind = PROBLEM_TOO_LARGE; break;
-	case IBID_NOT_FOUND: kind = PROBLEM_NOT_FOUND; break;
-	case IBID_BUSY:
-	case IBID_UNAVAILABLE:
-	case IBID_IO:
-	case IBID_FULL:
-	case IBID_GONE:
-	case IBID_NOMEM: kind = PROBLEM_UNAVAILABLE; break;
-	default: kind = PROBLEM_INTERNAL;
-	}
-	answer_problem(answer, arena, kind, "%s", err->text);
-}
-
 void answer_json(struct answer *answer, int status, const char *json)
 {
 	answer->status = status;

@@ -54,7 +54,7 @@ void answer_header(struct answer *answer, const char *name, const char *value);
 	  "The token's rate is used up. Nothing was done; Retry-After says when to send the same "     \
 	  "again.")                                                                                    \
 	X(PROBLEM_INTERNAL, "internal", 500, "The server has a defect",                                \
-	  "Please report it. The same key may be sent again.")                                         \
+	  "Its log has the cause under the incidentId of the answer. The same key may be sent again.") \
 	X(PROBLEM_UPSTREAM, "upstream", 502, "The service behind the server did not answer",           \
 	  "The request was passed on without protection, and no answer came. It may have been "        \
 	  "carried "                                                                                   \
@@ -95,7 +95,9 @@ void answer_header(struct answer *answer, const char *name, const char *value);
 	  "the "                                                                                       \
 	  "refused one is a conflict.")                                                                \
 	X(PROBLEM_FAILED, "failed", 500, "The command failed and may be sent again with the same key", \
-	  "What it did was undone. The same key tries again.")                                         \
+	  "What it did was undone. The same key tries again. Of a failure of the server the log has "  \
+	  "the cause, "                                                                                \
+	  "under the incidentId of the answer.")                                                       \
 	X(PROBLEM_EXCEPTION_RESOLVED, "exception-resolved", 409, "The exception is resolved already",  \
 	  "Somebody, or recovery, was faster; the detail says who, and how it ended. Nothing was "     \
 	  "done.")                                                                                     \
@@ -132,9 +134,6 @@ extern const struct problem_info problem_infos[PROBLEM_KINDS];
 /* Answer with a problem. The detail is one sentence for the person who reads it. */
 void answer_problem(struct answer *answer, struct arena *arena, enum problem_kind kind,
                     const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-/* Nothing was decided, and why. */
-void answer_error(struct answer *answer, struct arena *arena, const struct ibid_err *err);
 
 /* A JSON document that lives in `arena`. */
 void answer_json(struct answer *answer, int status, const char *json);

@@ -5,12 +5,12 @@
 
 #include "base/json.h"
 #include "contract/payload.h"
+#include "http/failure.h"
 #include "http/forward.h"
 #include "http/key_header.h"
 #include "http/meters.h"
 #include "http/trace.h"
 #include "http/upstream.h"
-#include "ledger/problem.h"
 #include "ledger/result.h"
 
 #include <stdio.h>
@@ -38,7 +38,7 @@ bool command_read_key(struct request *request)
 	}
 	enum ibid_code code = key_header_read(arena, given, &request->key, &err);
 	if (code == IBID_NOMEM)
-		answer_error(answer, arena, &err);
+		failure_answer(request, &err);
 	else if (code)
 		answer_problem(answer, arena, PROBLEM_KEY_INVALID, "%s", err.text);
 	return !answer->status;
@@ -97,7 +97,7 @@ bool command_join(struct request *request, const char *text, size_t size,
 	struct str out = STR_INIT((8 << 20));
 	bool good = false;
 	if (json_read(&reading, text, size, 0, &body, &err))
-		answer_error(&request->answer, &request->arena, &err);
+		failure_answer(request, &err);
 	else if (body->type != JSON_OBJECT)
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
 		               "the body must be a JSON object");
@@ -263,31 +263,6 @@ static void show_upstream(struct request *request, const struct ibid_result *res
 		(void)upstream_show(&request->arena, result->body, result->body_size, answer);
 }
 
-/* Over HTTP there is a place to look at. Of a service's work, clients must not take it for done. */
-static void show_unknown(struct request *request, const struct ibid_result *result)
-{
-	struct answer *answer = &request->answer;
-	const struct contract_upstream *upstream = &request->contract->upstream;
-	bool error = upstream->given && upstream->unknown == UPSTREAM_UNKNOWN_ERROR;
-	bool late = error && strcmp(result->cause, UPSTREAM_TIMEOUT) == 0;
-	const struct problem_info *info =
-	    &problem_infos[error ? PROBLEM_UPSTREAM_UNKNOWN : PROBLEM_UNKNOWN];
-	struct problem problem = {
-	    .type = arena_printf(&request->arena, "/problems/%s", info->slug),
-	    .title = info->title,
-	    .status = late ? 504 : info->status,
-	    .detail = result->text,
-	    .code = error && *result->cause ? result->cause : "OUTCOME_UNKNOWN",
-	    .command_id = result->command_id,
-	};
-	const char *body = problem_body(&request->arena, &problem);
-	answer->status = problem.status;
-	if (body) {
-		answer->body = body;
-		answer->size = strlen(body);
-	}
-}
-
 void command_answer(struct request *request, struct ibid_result *result)
 {
 	struct answer *answer = &request->answer;
@@ -308,8 +283,8 @@ void command_answer(struct request *request, struct ibid_result *result)
 	if (result->decision == IBID_DECISION_IN_PROGRESS && result->status == 409)
 		answer->status = (int)request->server->settings->in_progress;
 	bool unknown = result->decision == IBID_DECISION_UNKNOWN && *result->command_id;
-	if (unknown)
-		show_unknown(request, result);
+	if (unknown || (problem && *result->incident))
+		failure_answer_outcome(request, result);
 	if (unknown || (answer->status == 202 && problem))
 		add_location(request, answer);
 	else if (*result->location)
@@ -326,7 +301,7 @@ static void done(void *user, enum ibid_code code, struct ibid_result *result,
 	struct request *request = user;
 	meters_command(request, code ? NULL : result);
 	if (code)
-		answer_error(&request->answer, &request->arena, err);
+		failure_answer(request, err);
 	else
 		command_answer(request, result);
 	request_answered_together(request);
@@ -376,7 +351,7 @@ static void submit(struct request *request)
 	if (!crew_submit(request->house->crew, &command, done, request, &err))
 		return;
 	meters_command(request, NULL);
-	answer_error(&request->answer, &request->arena, &err);
+	failure_answer(request, &err);
 	request_answered(request);
 }
 

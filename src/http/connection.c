@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "http/access.h"
+#include "http/failure.h"
 #include "http/meters.h"
 #include "http/pass.h"
 #include "http/trace.h"
@@ -331,7 +332,7 @@ void request_hand_on(struct request *request, crew_fn *call)
 	request_suspend(request);
 	if (!crew_call(request->house->crew, request->principal.tenant, call, request, &err))
 		return;
-	answer_error(&request->answer, &request->arena, &err);
+	failure_answer(request, &err);
 	request_answered(request);
 }
 

@@ -10,6 +10,7 @@
 #include "http/act.h"
 #include "http/command.h"
 #include "http/document.h"
+#include "http/failure.h"
 #include "http/request.h"
 #include "ledger/external_key.h"
 #include "ledger/keep.h"
@@ -160,7 +161,7 @@ static void answer_item(struct request *request, const struct uuid *id)
 	if (code) {
 		if (code == IBID_NOT_FOUND)
 			err_set(&err, code, "there is no such exception");
-		answer_error(&request->answer, &request->arena, &err);
+		failure_answer(request, &err);
 		return;
 	}
 	add_item(&out, request, &row, &history);
@@ -252,7 +253,7 @@ static void look_through(void *user)
 	if (wrong) {
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST, "%s", wrong);
 	} else if (store->ops->list_exceptions(store, &reading, &filter, &rows, &count, &err)) {
-		answer_error(&request->answer, &request->arena, &err);
+		failure_answer(request, &err);
 	} else {
 		obj_begin(&out, NULL, '{');
 		obj_begin(&out, "items", '[');

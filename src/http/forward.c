@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "contract/classes.h"
 #include "http/command.h"
+#include "http/failure.h"
 #include "http/meters.h"
 #include "http/pass.h"
 #include "http/upstream.h"
@@ -195,7 +196,7 @@ static void tell(struct forward *forward, enum ibid_code code, struct ibid_resul
 		ibid_result_free(code ? NULL : result);
 	} else {
 		if (code)
-			answer_error(&request->answer, &request->arena, err);
+			failure_answer(request, err);
 		else if (show_unkept(forward, request)) {
 			request->decision = ibid_decision_name(result->decision);
 			request->command_id = arena_strdup(&request->arena, result->command_id);

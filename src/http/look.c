@@ -3,10 +3,18 @@
 #include "base/obj.h"
 #include "contract/payload.h"
 #include "http/document.h"
+#include "http/failure.h"
 #include "http/request.h"
 #include "ledger/external_key.h"
+#include "ledger/incident.h"
 
 #include <string.h>
+
+/* Operators look at all of the tenant, others at what their client sent. */
+static bool sees_all(const struct request *request)
+{
+	return request->principal.roles & ROLE_OPERATOR;
+}
 
 /* ---- Documents ------------------------------------------------------------------------------ */
 
@@ -47,7 +55,13 @@ static void add_command(struct str *out, struct request *request, const struct c
 	add_text(out, "resourceType", row->resource_type);
 	add_text(out, "resourceId", row->resource_id);
 	add_text(out, "code", row->reason);
-	add_text(out, "detail", row->text);
+	add_text(out, "detail", sees_all(request) ? row->text : incident_told(row));
+	if (incident_hides(row->reason)) {
+		char id[UUID_TEXT_SIZE], incident[INCIDENT_TEXT_SIZE];
+		uuid_write(row->id, id);
+		incident_of(id, row->attempts, incident);
+		obj_text(out, "incidentId", incident);
+	}
 	add_text(out, "client", row->client);
 	add_text(out, "actor", row->actor);
 	obj_int(out, "attempts", row->attempts);
@@ -65,12 +79,6 @@ static void add_command(struct str *out, struct request *request, const struct c
 }
 
 /* ---- Commands ------------------------------------------------------------------------------- */
-
-/* Operators look at all of the tenant, others at what their client sent. */
-static bool sees_all(const struct request *request)
-{
-	return request->principal.roles & ROLE_OPERATOR;
-}
 
 static bool may_see(const struct request *request, const char *client)
 {
@@ -108,7 +116,7 @@ static void answer_command(struct request *request, enum ibid_code code, struct 
 		answer_problem(&request->answer, &request->arena, PROBLEM_NOT_FOUND,
 		               "there is no such command");
 	} else if (code) {
-		answer_error(&request->answer, &request->arena, err);
+		failure_answer(request, err);
 	} else {
 		add_command(&out, request, row, true);
 		if (row->state == COMMAND_IN_PROGRESS)
@@ -228,7 +236,7 @@ static void look_through(void *user)
 		return;
 	}
 	if (store->ops->list_commands(store, &reading, &filter, &rows, &count, &err)) {
-		answer_error(&request->answer, &request->arena, &err);
+		failure_answer(request, &err);
 	} else {
 		obj_begin(&out, NULL, '{');
 		obj_begin(&out, "items", '[');

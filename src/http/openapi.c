@@ -739,6 +739,9 @@ static void add_problem_schema(struct str *out)
 	        "{\"type\":\"array\",\"description\":\"What is wrong with the payload, and where\","
 	        "\"items\":{\"type\":\"object\",\"required\":[\"detail\",\"pointer\"],\"properties\":{"
 	        "\"detail\":{\"type\":\"string\"},\"pointer\":{\"type\":\"string\"}}}}");
+	obj_raw(out, "incidentId",
+	        "{\"type\":\"string\",\"description\":\"Of a failure of the server: its log has the "
+	        "cause under this id\"}");
 	obj_raw(out, "resourceId", "{\"type\":\"string\"}");
 	obj_raw(out, "resourceType", "{\"type\":\"string\"}");
 	obj_raw(out, "status", "{\"type\":\"integer\"}");
@@ -760,9 +763,9 @@ static void add_problem_schema(struct str *out)
 static void add_command_schema(struct str *out)
 {
 	static const char *const texts[] = {
-	    "actor",         "awaits",       "causationId", "client",    "code",
-	    "correlationId", "detail",       "externalKey", "key",       "operation",
-	    "resourceId",    "resourceType", "traceparent", "tracestate"};
+	    "actor",         "awaits",     "causationId",  "client",      "code",
+	    "correlationId", "detail",     "externalKey",  "incidentId",  "key",
+	    "operation",     "resourceId", "resourceType", "traceparent", "tracestate"};
 	static const char *const times[] = {"createdAt", "expiresAt", "finishedAt"};
 	obj_begin(out, "Command", '{');
 	obj_text(out, "type", "object");

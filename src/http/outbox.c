@@ -5,6 +5,7 @@
  * deliveries need not read what is delivered. */
 #include "base/obj.h"
 #include "http/document.h"
+#include "http/failure.h"
 #include "http/openapi.h"
 #include "http/pause.h"
 #include "http/request.h"
@@ -133,7 +134,7 @@ static void look_up(void *user)
 		answer_problem(&request->answer, &request->arena, PROBLEM_NOT_FOUND,
 		               "there is no such event");
 	} else if (code) {
-		answer_error(&request->answer, &request->arena, &err);
+		failure_answer(request, &err);
 	} else {
 		add_file(&out, &file);
 		answer_document(request, &out);
@@ -215,7 +216,7 @@ static void look_through(void *user)
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST, "%s", wrong);
 	else if (store->ops->list_outbox(store, &reading, &filter, &rows, &count, &err) ||
 	         store->ops->list_pauses(store, &reading, filter.tenant, &pauses, &pause_count, &err))
-		answer_error(&request->answer, &request->arena, &err);
+		failure_answer(request, &err);
 	else
 		answer_page(request, rows, count, (struct pauses_found){pauses, pause_count},
 		            count == filter.limit);

@@ -7,6 +7,7 @@
  * suspended, and resumed, under the lock; so it can't be resumed before it is suspended. */
 #include "http/pass.h"
 
+#include "http/failure.h"
 #include "http/upstream.h"
 
 #include <pthread.h>
@@ -257,7 +258,7 @@ void pass_begin(struct request *request)
 	}
 	pass->holders = 1;
 	let_go(pass);
-	answer_error(&request->answer, &request->arena, &err);
+	failure_answer(request, &err);
 }
 
 size_t pass_feed(struct request *request, const char *bytes, size_t size)

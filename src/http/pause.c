@@ -8,6 +8,7 @@
 #include "base/obj.h"
 #include "http/act.h"
 #include "http/document.h"
+#include "http/failure.h"
 #include "http/pause.h"
 
 #include <string.h>
@@ -48,7 +49,7 @@ static void look_through(void *user)
 	size_t count = 0;
 	if (store->ops->list_pauses(store, &request->arena, request->principal.tenant, &rows, &count,
 	                            &err)) {
-		answer_error(&request->answer, &request->arena, &err);
+		failure_answer(request, &err);
 	} else {
 		obj_begin(&out, NULL, '{');
 		obj_begin(&out, "items", '[');
@@ -118,7 +119,7 @@ static void act_as(struct request *request, struct pause_wish wish)
 	} else if (code) {
 		if (code == IBID_UNKNOWN)
 			err.code = IBID_UNAVAILABLE; /* asking again is safe */
-		answer_error(&request->answer, &request->arena, &err);
+		failure_answer(request, &err);
 	} else {
 		answer_pause(request, &done.row);
 	}

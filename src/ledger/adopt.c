@@ -310,7 +310,7 @@ static enum ibid_code refuse(struct ibid_adopted *adopted, enum refusal_class cl
 	submission_refuse(&adopted->sub, &row, class, outcome);
 	kept.text = row.text;
 	if (class == REFUSAL_SERVER)
-		submission_log(&adopted->sub, IBID_LOG_ERROR, "command.failed", row.text);
+		submission_log_incident(&adopted->sub, "command.failed", &row);
 	struct finishing ending = {
 	    .row = &row,
 	    .previous = &adopted->row,

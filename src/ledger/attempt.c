@@ -247,8 +247,7 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
 	struct command_row told = row;
 	row = submission_kept_refusal(sub, &row);
 	if (server && !refused)
-		submission_log(sub, IBID_LOG_ERROR, unknown ? "command.unknown" : "command.failed",
-		               row.text);
+		submission_log_incident(sub, unknown ? "command.unknown" : "command.failed", &row);
 	enum ibid_code code = keep_row(sub, *tx, &row, previous, err);
 	if (!code && unknown)
 		code = open_exception(
@@ -343,8 +342,7 @@ static enum ibid_code record_duplicate(struct submission *sub, struct tx **tx,
 			return record_success(sub, tx, previous, NULL, &work->outcome, true, ret, err);
 		work->outcome.status = 409;
 		work->outcome.reason = "DUPLICATE";
-		work->outcome.text = arena_printf(
-		    &sub->attempt, "the same business fact exists already (%s)", unique->name);
+		work->outcome.text = "the same business fact exists already";
 		return record_refusal(sub, tx, previous, REFUSAL_BUSINESS, &work->outcome, ret, err);
 	}
 	if (declared && ++sub->misses < MISSES_MAX) {

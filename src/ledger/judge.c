@@ -2,12 +2,13 @@
 /* judge.c -- what a row that is there means for a command, and what its sender hears. */
 #include "base/traceparent.h"
 #include "ledger/duplicates.h"
+#include "ledger/incident.h"
 #include "ledger/submission.h"
 
 #include <string.h>
 
-void submission_log(const struct submission *sub, enum ibid_log_level level, const char *event,
-                    const char *text)
+static void log_line(const struct submission *sub, enum ibid_log_level level, const char *event,
+                     const char *text, const char *incident)
 {
 	struct sha256 hash = sha256(sub->identity.key, strlen(sub->identity.key));
 	char hex[SHA256_TEXT_SIZE], id[UUID_TEXT_SIZE];
@@ -19,7 +20,23 @@ void submission_log(const struct submission *sub, enum ibid_log_level level, con
 	    {"operation", log_text(sub->identity.operation)}, {"keyHash", log_text(hex)},
 	    {"commandId", log_text(id)}, {"correlationId", log_text(sub->correlation_id)},
 	    {"causationId", log_text(sub->causation_id)},
-	    {"traceId", log_text(traced ? trace.trace_id : NULL)}, {"text", log_text(text)});
+	    {"traceId", log_text(traced ? trace.trace_id : NULL)}, {"incidentId", log_text(incident)},
+	    {"text", log_text(text)});
+}
+
+void submission_log(const struct submission *sub, enum ibid_log_level level, const char *event,
+                    const char *text)
+{
+	log_line(sub, level, event, text, NULL);
+}
+
+void submission_log_incident(const struct submission *sub, const char *event,
+                             const struct command_row *row)
+{
+	char id[UUID_TEXT_SIZE], incident[INCIDENT_TEXT_SIZE];
+	uuid_write(row->id, id);
+	incident_of(id, row->attempts, incident);
+	log_line(sub, IBID_LOG_ERROR, event, row->text, incident);
 }
 
 /* ---- Judging -------------------------------------------------------------------------------- */

@@ -54,6 +54,7 @@ const char *problem_body(struct arena *arena, const struct problem *problem)
 	add_member(&out, "detail", problem->detail);
 	if (problem->of_fields)
 		add_errors(&out, problem->detail);
+	add_member(&out, "incidentId", problem->incident_id);
 	add_member(&out, "resourceId", problem->resource_id);
 	add_member(&out, "resourceType", problem->resource_type);
 	str_addf(&out, "%c\"status\":%d", out.size ? ',' : '{', problem->status);

@@ -11,6 +11,7 @@ struct problem {
 	const char *detail;
 	const char *code;       /* stable reason code; NULL: none */
 	const char *command_id; /* NULL: none; likewise: */
+	const char *incident_id;
 	const char *resource_type, *resource_id;
 	bool of_fields; /* the detail is what fields_check said: `errors` points into the payload */
 };

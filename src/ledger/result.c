@@ -21,7 +21,7 @@ struct ibid_result *result_new(void)
 	struct ibid_result *result = calloc(1, sizeof *result);
 	if (result)
 		result->body = result->resource_type = result->resource_id = result->reason = result->text =
-		    result->cause = result->location = "";
+		    result->told = result->cause = result->location = "";
 	return result;
 }
 
@@ -113,7 +113,7 @@ static void set_body(struct ibid_result *result, const char *body, size_t size)
 static void set_problem(struct ibid_result *result, struct problem problem)
 {
 	result->status = problem.status;
-	result->text = keep(result, problem.detail);
+	result->text = result->told = keep(result, problem.detail);
 	if (problem.code)
 		result->reason = keep(result, problem.code);
 	const char *body = problem_body(&result->arena, &problem);
@@ -150,6 +150,13 @@ static bool of_fields(const struct command_row *row)
 	return row->text && row->reason && strcmp(row->reason, "INVALID_PAYLOAD") == 0;
 }
 
+/* The words of a failure are for the program that called, and for operators. */
+static const char *detail_of(const struct command_row *row)
+{
+	const char *text = incident_hides(row->reason) ? row->text : incident_told(row);
+	return text ? text : "";
+}
+
 static void set_rejected(struct ibid_result *result, const struct command_row *row)
 {
 	result->decision = IBID_DECISION_REJECTED;
@@ -157,7 +164,7 @@ static void set_rejected(struct ibid_result *result, const struct command_row *r
 	                        .type = "/problems/rejected",
 	                        .title = "The command was rejected",
 	                        .status = row->status,
-	                        .detail = row->text ? row->text : "",
+	                        .detail = detail_of(row),
 	                        .code = row->reason,
 	                        .command_id = result->command_id,
 	                        .resource_type = row->resource_type,
@@ -193,7 +200,7 @@ static void set_failed(struct ibid_result *result, const struct command_row *row
 	                        .type = "/problems/failed",
 	                        .title = "The command failed and may be sent again with the same key",
 	                        .status = row->status,
-	                        .detail = row->text ? row->text : "",
+	                        .detail = detail_of(row),
 	                        .code = row->reason,
 	                        .command_id = result->command_id,
 	                        .of_fields = of_fields(row),
@@ -219,6 +226,10 @@ void result_of_row(struct ibid_result *result, const struct command_row *row)
 		break;
 	case COMMAND_UNKNOWN: result_unknown_row(result, row, row->finished_us, row->text); break;
 	default: set_completed(result, row); break;
+	}
+	if (incident_hides(row->reason)) {
+		result->told = incident_told(row);
+		incident_of(result->command_id, row->attempts, result->incident);
 	}
 }
 
@@ -309,5 +320,5 @@ void result_unknown_row(struct ibid_result *result, const struct command_row *ro
 	result->retry_after_us = retry_pause_at_age_us(&unknown_policy, age_us);
 	result->cause = keep(result, row->reason);
 	if (text)
-		result->text = keep(result, text);
+		result->text = result->told = keep(result, text);
 }

@@ -164,6 +164,10 @@ IBID_CHECK enum ibid_code submission_locate(struct submission *sub, struct ibid_
 void submission_log(const struct submission *sub, enum ibid_log_level level, const char *event,
                     const char *text);
 
+/* The same about a failure of the server: with the incident that its row stands for. */
+void submission_log_incident(const struct submission *sub, const char *event,
+                             const struct command_row *row);
+
 /* ---- Rows: rows.c --------------------------------------------------------------------------- */
 
 /* The command that an attempt belongs to: the one on the row, where that goes on. */

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gates: what is broken is refused before anybody is served, by whatever looks first."""
+"""Gates: what is broken is refused before anybody is served, by whatever looks first; and clients never see what broke."""
 import json
 import os
 import re
 import subprocess
 import tempfile
+import time
 import unittest
 
 from serve_bed import BIN, LIMIT_S, Postgres, Server, Sqlite
@@ -159,6 +160,121 @@ class GatesPostgres(Gates, Postgres, unittest.TestCase):
         self.change("create table other.only_there (id uuid)")
         self.script("set local search_path to other;\ninsert into only_there (id) values (:command_id);\n" + ANSWER)
         self.let_through()
+
+
+def token(bed, *words):
+    done = subprocess.run([BIN, "token", *words, "--store", bed.url, "--by", "tests", "--json"], capture_output=True, text=True,
+                          env=CLEAN, timeout=LIMIT_S)
+    bed.assertEqual(done.returncode, 0, done)
+    return json.loads(done.stdout)
+
+
+class Failures:
+    """Clients never see file names, SQL or index names; the log has the words under the incident's id."""
+
+    def hidden(self, answer, *more):
+        text = answer.body.decode() + str(answer.headers.items())
+        for word in ("sql", "constraint", "index", "relation", "broken", "note_text", "ibid_", "ibid.", self.dir, *more):
+            self.assertNotIn(word, text.lower(), answer)
+
+    def told(self, server, event, answer, *words):
+        """The line of the log that has the words."""
+        end = time.monotonic() + LIMIT_S
+        while not (lines := [line for line in server.logged(event) if line.get("incidentId") == answer.json["incidentId"]]):
+            self.assertLess(time.monotonic(), end, server.log())
+            time.sleep(0.01)
+        for word in words:
+            self.assertIn(word, lines[0]["text"])
+
+    def test_a_script_that_fails_while_it_runs_is_an_incident_to_its_client(self):
+        server = Server(self)
+        broken = {"topic": "broken"}
+        first, second, routed = server.send("k", broken), server.send("k", broken), server.send("k", {}, path="/topics/broken/notes")
+        for answer, attempt in ((first, 1), (second, 2), (routed, 3)):  # each is an attempt of its own
+            self.assertEqual((answer.status, answer.json["type"], answer.json["code"]), (500, "/problems/failed", "HANDLER_FAILED"))
+            self.assertEqual(answer.json["incidentId"], "%s.%d" % (first.json["commandId"], attempt))
+            self.hidden(answer)
+            self.told(server, "command.failed", answer, "note.%s.sql:2: " % self.store)
+
+    def test_a_client_that_looks_at_its_failed_command_sees_the_incident_and_an_operator_the_words(self):
+        made = {}
+        for role in ("client", "operator"):
+            done = token(self, "create", "--tenant", "t", "--client", "app", "--roles", role)
+            made[role] = {"Authorization": "Bearer " + done["token"]}
+        server = Server(self)
+        failed = server.send("k", {"topic": "broken"}, **made["client"])
+        path = "/v1/operations/" + failed.json["commandId"]
+        seen, worked = (server.ask("GET", path, headers=made[role]) for role in ("client", "operator"))
+        self.assertEqual((seen.json["incidentId"], worked.json["incidentId"]), (failed.json["incidentId"],) * 2)
+        self.hidden(seen)
+        self.assertIn("note.%s.sql:2: " % self.store, worked.json["detail"])
+
+    def test_the_replay_of_a_failure_that_is_final_has_the_incident_of_the_first(self):
+        self.note("note-final", "failures: { validation: final, business: final, server: final }")
+        server = Server(self)
+        first = server.send("k", {"topic": "broken"}, "note-final")
+        self.assertEqual((first.status, first.json["type"]), (500, "/problems/rejected"))
+        self.hidden(first)
+        self.told(server, "command.failed", first, "note.%s.sql:2: " % self.store)
+        again = server.send("k", {"topic": "broken"}, "note-final")
+        self.assertEqual((again.body, again.headers["Idempotent-Replayed"]), (first.body, "true"))
+
+    def test_an_index_that_no_contract_names_is_not_told(self):
+        server = Server(self)
+        self.assertEqual(server.send("k-1", {"topic": "a", "text": "once"}).status, 201)
+        answer = server.send("k-2", {"topic": "a", "text": "once"})
+        self.assertEqual(answer.status, 500)
+        self.hidden(answer)
+        self.told(server, "command.failed", answer, "unique index note_text was violated")
+
+    def test_a_duplicate_that_is_rejected_is_told_without_its_index(self):
+        self.note("note-only", "unique:\n  note_text: { on_duplicate: reject, find: find-note.$store.sql }")
+        server = Server(self)
+        self.assertEqual(server.send("k-1", {"topic": "a", "text": "once"}, "note-only").status, 201)
+        answer = server.send("k-2", {"topic": "a", "text": "once"}, "note-only")
+        self.assertEqual((answer.status, answer.json["code"]), (409, "DUPLICATE"))
+        self.hidden(answer)
+        # As earlier versions have kept it.
+        self.change("update %s set text = 'the same business fact exists already (note_text)' where reason = 'DUPLICATE'"
+                    % self.ledger("command"))
+        again = server.send("k-2", {"topic": "a", "text": "once"}, "note-only")
+        self.assertEqual((again.status, again.body), (409, answer.body))
+
+    def test_a_store_that_is_not_what_it_was_is_an_incident(self):
+        server = Server(self)
+        old, away = self.ledger("command"), "elsewhere" if self.store == "postgres" else "ibid_elsewhere"
+        self.change("alter table %s rename to %s" % (old, away))
+        answer = server.send("k", {"topic": "a"})
+        self.assertEqual((answer.status, answer.json["type"]), (500, "/problems/internal"), answer)
+        self.hidden(answer, "schema", "table")
+        self.told(server, "http.failure", answer, "ibid")
+
+    def test_a_store_that_is_locked_is_told_without_its_name(self):
+        server = Server(self)
+        with self.hot_row_locked():
+            answer = server.send("k", {"topic": "hot"})
+            self.assertEqual((answer.status, answer.json["type"], answer.headers["Retry-After"]), (503, "/problems/unavailable", "1"))
+            self.hidden(answer, "store.db", "lock")
+            self.told(server, "http.failure", answer)
+
+
+class FailuresSqlite(Failures, Sqlite, unittest.TestCase):
+    pass
+
+
+class FailuresPostgres(Failures, Postgres, unittest.TestCase):
+    def test_a_database_that_is_gone_is_no_command_that_is_not_there(self):
+        server = Server(self)
+        self.assertEqual(server.send("k", {"topic": "a"}).status, 201)
+        name = self.url.rsplit("/", 1)[1]
+        self.admin("drop database %s with (force)" % name)
+        try:
+            answer = server.get("/v1/commands/note/k")
+            self.assertEqual((answer.status, answer.json["type"]), (503, "/problems/unavailable"), answer)
+            self.hidden(answer, name, "127.0.0.1", "database")
+            self.told(server, "http.failure", answer, name)
+        finally:
+            self.admin("create database " + name)  # which the test's end drops
 
 
 if __name__ == "__main__":

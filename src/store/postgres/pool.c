@@ -125,6 +125,11 @@ enum ibid_code pg_pool_take(struct pg_store *store, bool fresh, struct pg_conn *
 	enum ibid_code code = pg_connect(store, CONNECT_SECONDS, ret, err);
 	if (code)
 		leave(pool);
+	/* IBID_NOT_FOUND from a verb means that a record is missing, not the database. */
+	if (code == IBID_NOT_FOUND && store->opened) {
+		err->code = code = IBID_UNAVAILABLE;
+		err->next = err_next_of(code);
+	}
 	return code;
 }
 

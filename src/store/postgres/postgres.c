@@ -155,6 +155,7 @@ enum ibid_code store_postgres_open(const struct store_options *options, struct s
 		pg_close(&store->base);
 		return code;
 	}
+	store->opened = true;
 	*ret = &store->base;
 	return IBID_OK;
 }

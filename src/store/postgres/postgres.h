@@ -262,6 +262,7 @@ struct pg_store {
 	char *url; /* holds the password: never shown */
 	struct pg_own own;
 	unsigned busy_ms;
+	bool opened;          /* the database was there once */
 	_Atomic bool settles; /* there are constraints that a group must not put off: see group.c */
 	_Atomic int looks;    /* so many groups look for duplicates before they run: see group.c */
 	struct pg_pool pool;
