@@ -22,6 +22,14 @@ static void read_route(struct reading *reading, const struct member *member, con
 	const char *text = member_text(reading, member, path, node);
 	if (!text)
 		return;
+	if (strchr(text, ':') && !reading->kept) {
+		PROBLEM_AT(reading->problems, node,
+		           "%s is `%s`: a colon has no meaning in a path, and no request but one with that "
+		           "very text would find it; a parameter is written in braces, as in "
+		           "POST /cases/{caseId}/notes",
+		           path, text);
+		return;
+	}
 	for (size_t i = 0; i < COUNT(methods); i++) {
 		size_t size = strlen(methods[i]);
 		if (strncmp(text, methods[i], size) == 0 && !strpbrk(text + size, " ?#\\\"<>")) {

@@ -41,6 +41,7 @@ enum {
 	SIGNAL_PAUSE_MS = 200,       /* how soon a house without guests is closed */
 	PATIENCE_US = 1000000,       /* with requests that are not whole, when it ends */
 	PEM_BYTES_MAX = 1 << 20,
+	TOKENS_PAGE = 100,
 	LISTED_BYTES = 80,           /* libmicrohttpd's, for each header of a request */
 	ANSWER_HEAD_BYTES = 6 << 10, /* of headers that are our own */
 	ANSWERING_BYTES = 32 << 10,
@@ -474,6 +475,40 @@ static enum ibid_code stop(struct server *server, struct ibid_err *err)
 	return err_set(err, IBID_BUSY, "requests were still running when the time to finish was over");
 }
 
+/* A token that is good now, among those of all tenants. */
+static bool has_token(struct store *store, int64_t now_us)
+{
+	struct arena arena = {0};
+	struct token_filter filter = {.limit = TOKENS_PAGE};
+	struct token_row *rows = NULL;
+	struct ibid_err ignored;
+	size_t count = TOKENS_PAGE;
+	bool found = false;
+	while (!found && count == TOKENS_PAGE) {
+		if (store->ops->list_tokens(store, &arena, &filter, &rows, &count, &ignored))
+			found = true; /* nobody knows */
+		for (size_t i = 0; !found && i < count; i++)
+			found = !rows[i].revoked_us && (!rows[i].expires_us || rows[i].expires_us > now_us);
+		if (!found && count)
+			filter.after = rows[count - 1].token.id;
+	}
+	arena_release(&arena);
+	return found;
+}
+
+/* Where every answer would be a 401. */
+static void tell_nobody_admitted(const struct server *server)
+{
+	if ((server->on_loopback && server->settings->open_tenant) ||
+	    has_token(server->house->ibid->ledger->store, env_wall_us(server->env)))
+		return;
+	LOG(&server->log, IBID_LOG_WARN, "serve.nobody_admitted",
+	    {"reason", log_text("requests need a token, and the store has none that is valid: each is "
+	                        "answered with 401")},
+	    {"advice", log_text("ibid token create --store URL --tenant TENANT --client CLIENT; or, on "
+	                        "loopback only, http.open.tenant=TENANT")});
+}
+
 /* One that serves nobody, whole or half-built. */
 static void server_free(struct server *server)
 {
@@ -534,6 +569,7 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 	bool watched = !pthread_create(&watcher, NULL, watch, server);
 	bool probed = !pthread_create(&prober, NULL, probe, server);
 	bool inquires = server->upstream && !pthread_create(&inquirer, NULL, inquiry_run, server);
+	tell_nobody_admitted(server);
 	LOG(&server->log, IBID_LOG_INFO, "serve.ready", {"address", log_text(address)});
 	notify("READY=1");
 	ready(user, address);

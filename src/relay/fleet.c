@@ -63,6 +63,29 @@ static enum ibid_code check_contracts(const struct fleet *fleet, struct ibid_err
 	return IBID_OK;
 }
 
+static void tell_unserved(const struct fleet *fleet, struct log log,
+                          const struct contract *contract, const char *type)
+{
+	const struct event_contract *event = contracts_event(fleet->contracts, type);
+	if (event && event->deliver_to.count)
+		return;
+	LOG(&log, IBID_LOG_WARN, "relay.unserved", {"eventType", log_text(type)},
+	    {"contract", log_text(contract->name)},
+	    {"reason",
+	     log_text(event ? "the contract of the event delivers it to nobody: deliver_to is empty"
+	                    : "the event has no contract, which would say where it is delivered")});
+}
+
+/* What is emitted and goes nowhere: as it may be meant, but who runs a relay should know. */
+static void tell_all_unserved(const struct fleet *fleet, struct log log)
+{
+	for (size_t i = 0; i < contracts_count(fleet->contracts); i++) {
+		const struct contract *contract = contracts_at(fleet->contracts, i);
+		for (size_t k = 0; k < contract->emits.count; k++)
+			tell_unserved(fleet, log, contract, contract->emits.items[k]);
+	}
+}
+
 static void *sail(void *user)
 {
 	struct ship *ship = user;
@@ -149,6 +172,8 @@ enum ibid_code fleet_start(const struct fleet_options *options, struct fleet **r
 		return err_set(err, IBID_NOMEM, "out of memory");
 	make_name(options->env, fleet->name);
 	enum ibid_code code = open_all(fleet, options, err);
+	if (!code)
+		tell_all_unserved(fleet, options->log);
 	for (size_t i = 0; !code && i < fleet->count; i++)
 		if (!options->only || strcmp(options->only, fleet->destinations[i].name) == 0)
 			code = launch(fleet, i, options, err);

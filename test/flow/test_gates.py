@@ -20,6 +20,19 @@ GATES = {
 }
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("IBID_")}
 ANSWER = "select 201 as status, 'note' as resource_type, :command_id as resource_id;\n"
+EVENT = """\
+event: Noted
+version: 1
+owner: tests
+topic: tests.notes.v1
+aggregate: note
+partition_key: aggregate_id
+required: [/topic]
+max_bytes: 65536
+order: aggregate-version
+deliver_to: %s
+on_parked: { owner: notes, severity: critical, sla: 2h, skip_needs_approval: no }
+"""
 
 
 class Gates:
@@ -275,6 +288,61 @@ class FailuresPostgres(Failures, Postgres, unittest.TestCase):
             self.told(server, "http.failure", answer, name)
         finally:
             self.admin("create database " + name)  # which the test's end drops
+
+
+class Starts:
+    """What would be a riddle later is said at the start."""
+
+    def start(self, *settings):
+        """A server without http.open.tenant."""
+        process = subprocess.Popen([BIN, "serve", "--store", self.url, "--contracts", self.contracts, "http.listen=127.0.0.1:0",
+                                    *settings], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=CLEAN)
+        first = process.stdout.readline()
+        process.terminate()
+        log = process.communicate(timeout=LIMIT_S)[1]
+        self.assertIn("ibid serves at", first, log)
+        self.assertEqual(process.returncode, 0, log)
+        return [json.loads(line) for line in log.splitlines()]
+
+    def said(self, log, event):
+        return [line for line in log if line["event"] == event]
+
+    def test_a_server_that_can_only_answer_401_says_so_and_which_command_mends_it(self):
+        [line] = self.said(self.start(), "serve.nobody_admitted")
+        self.assertEqual(line["level"], "warn")
+        self.assertIn("ibid token create --store URL --tenant TENANT --client CLIENT", line["advice"])
+        made = token(self, "create", "--tenant", "t", "--client", "app")
+        self.assertEqual(self.said(self.start(), "serve.nobody_admitted"), [])
+        token(self, "revoke", made["id"])
+        self.assertEqual(len(self.said(self.start(), "serve.nobody_admitted")), 1)
+        self.assertEqual(self.said(self.start("http.open.tenant=t"), "serve.nobody_admitted"), [])
+
+    def test_an_event_without_a_destination_is_said_where_a_relay_runs(self):
+        out = "relay.destinations.out.file.path=" + os.path.join(self.dir, "events")
+        self.assertEqual(self.said(self.start("http.open.tenant=t"), "relay.unserved"), [])  # no relay runs
+        said = self.said(self.start("http.open.tenant=t", out), "relay.unserved")
+        self.assertEqual(sorted((line["eventType"], line["contract"]) for line in said),
+                         [("Noted", name) for name in ("note", "note-cold", "note-later", "note-once", "note-wait")])
+        self.assertIn("the event has no contract", said[0]["reason"])
+        for version, (to, left) in enumerate((("[]", 5), ("[out]", 0)), 1):
+            self.file("noted.yaml", EVENT.replace("version: 1", "version: %d" % version) % to)
+            said = self.said(self.start("http.open.tenant=t", out), "relay.unserved")
+            self.assertEqual(len(said), left)
+
+    def test_a_colon_in_a_route_is_refused_with_the_reason(self):
+        self.note("note-colon", "route: POST /topics/:topic/colons")
+        done = subprocess.run([BIN, "contract", "check", self.contracts], capture_output=True, text=True, timeout=LIMIT_S)
+        self.assertEqual(done.returncode, 8, done)
+        self.assertRegex(done.stdout, r"note-colon\.yaml:4: route is `POST /topics/:topic/colons`: a colon has no meaning in a path")
+        self.assertIn("a parameter is written in braces", done.stdout)
+
+
+class StartsSqlite(Starts, Sqlite, unittest.TestCase):
+    pass
+
+
+class StartsPostgres(Starts, Postgres, unittest.TestCase):
+    pass
 
 
 if __name__ == "__main__":
