@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum question_kind {
 	QUESTION_PLAIN, /* as it will run */
@@ -78,7 +79,11 @@ static bool is_compared(const char *sql, int n)
 
 static bool writes(const char *sql)
 {
-	return strcasestr(sql, "insert") || strcasestr(sql, "update") || strcasestr(sql, "merge");
+	static const char *const words[] = {"insert", "update", "merge", "with"};
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (strncasecmp(sql, words[i], strlen(words[i])) == 0)
+			return true;
+	return false;
 }
 
 static void add_questions(struct questions *q, const struct script_use *use, size_t part)
@@ -139,26 +144,24 @@ static bool send_question(const struct questions *q, const struct question *ques
 /* Up to the answer to its Sync: the first failure, and the last result. */
 static bool read_answers(const struct questions *q, struct question *question)
 {
-	for (;;) {
+	for (int ends = 0; ends < 3;) { /* one behind each result, where all is well */
 		PGresult *result = PQgetResult(q->conn->link);
 		ExecStatusType status = PQresultStatus(result);
-		if (PQstatus(q->conn->link) == CONNECTION_BAD) {
-			PQclear(result);
-			return false;
-		}
-		if (status == PGRES_PIPELINE_SYNC) {
-			PQclear(result);
-			return true;
-		}
-		if (!result || status == PGRES_PIPELINE_ABORTED) {
-			PQclear(result);
-		} else if (status == PGRES_FATAL_ERROR && !question->failed) {
+		ends = result ? 0 : ends + 1;
+		if (result && status == PGRES_FATAL_ERROR && !question->failed) {
 			question->failed = result;
-		} else {
+		} else if (result && status != PGRES_PIPELINE_SYNC && status != PGRES_PIPELINE_ABORTED) {
 			PQclear(question->described);
 			question->described = result;
+		} else {
+			PQclear(result);
 		}
+		if (PQstatus(q->conn->link) == CONNECTION_BAD)
+			return false;
+		if (result && status == PGRES_PIPELINE_SYNC)
+			return true;
 	}
+	return false;
 }
 
 static bool ask(struct questions *q)
