@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pass.c -- two pipes between a client's connection and a call to the service.
  *
- * libmicrohttpd's thread is at one end of each, the calls' thread at the other. Whoever finds its
+ * The listener's thread is at one end of each, the calls' thread at the other. Whoever finds its
  * pipe full or empty stops (the connection is suspended, the call is paused), and the other end
  * starts it again. Both hold the pass until they are through with it. (P1) The connection is
  * suspended, and resumed, under the lock; so it can't be resumed before it is suspended. */
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIPE_BYTES = 64 << 10, BLOCK_BYTES = 16 << 10 };
+enum { PIPE_BYTES = 64 << 10 };
 
 struct pipe {
 	size_t start, size;
@@ -181,27 +181,15 @@ static void done(struct call *call)
 
 /* ---- The client's end ----------------------------------------------------------------------- */
 
-/* -1: not told. */
-static int64_t length_of(struct request *request)
-{
-	bool many;
-	const char *length = request_header(request, "Content-Length", &many);
-	return length ? strtoll(length, NULL, 10) : -1;
-}
-
-static bool has_body(struct request *request)
-{
-	bool many;
-	return length_of(request) > 0 || request_header(request, "Transfer-Encoding", &many);
-}
-
 static struct pass *pass_new(struct request *request)
 {
 	struct server *server = request->server;
 	struct pass *pass = calloc(1, sizeof *pass);
 	if (!pass)
 		return NULL;
-	bool body = has_body(request);
+	const struct head *said = client_head(request->client);
+	bool body = said->chunked || said->length > 0;
+	bool many, told = request_header(request, "Content-Length", &many);
 	bool empty = strcmp(request->method, "POST") == 0 || strcmp(request->method, "PUT") == 0 ||
 	             strcmp(request->method, "PATCH") == 0;
 	bool safe = strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0 ||
@@ -215,7 +203,7 @@ static struct pass *pass_new(struct request *request)
 	    .method = arena_strdup(&pass->arena, request->method),
 	    .url = arena_printf(&pass->arena, "%s%s", server->upstream->base, request->uri),
 	    .body = !body && empty ? "" : NULL,
-	    .length = length_of(request),
+	    .length = told ? said->length : -1,
 	    .deadline_us = server->settings->upstream_deadline_us,
 	    .repeatable = safe && !body,
 	    .more = body ? more : NULL,
@@ -296,17 +284,15 @@ void pass_on(struct request *request)
 		calls_go_on(pass->upstream->calls, &pass->call);
 }
 
-/* libmicrohttpd wants more of the answer. */
-static ssize_t give(void *user, uint64_t position, char *to, size_t room)
+/* The listener wants more of the answer. */
+static ssize_t give(void *user, char *to, size_t room)
 {
 	struct pass *pass = user;
-	(void)position;
 	pthread_mutex_lock(&pass->lock);
 	ssize_t got = (ssize_t)pipe_get(&pass->down, to, room);
 	bool paused = pass->down_paused;
 	if (!got && pass->ended)
-		got = pass->call.end == CALL_ANSWERED ? MHD_CONTENT_READER_END_OF_STREAM
-		                                      : MHD_CONTENT_READER_END_WITH_ERROR;
+		got = pass->call.end == CALL_ANSWERED ? PIECES_END : PIECES_BROKEN;
 	else if (!got)
 		suspend(pass); /* P1 */
 	pthread_mutex_unlock(&pass->lock);
@@ -315,43 +301,39 @@ static ssize_t give(void *user, uint64_t position, char *to, size_t room)
 	return got;
 }
 
-static void add_headers(struct MHD_Response *response, struct arena *arena, const struct call *call)
+void pass_headers(struct request *request)
 {
-	for (const char *at = str_text(&call->answer_head); *at;) {
+	struct pass *pass = request->pass;
+	pthread_mutex_lock(&pass->lock);
+	for (const char *at = str_text(&pass->call.answer_head); *at;) {
 		size_t line = strcspn(at, "\r\n"), name = strcspn(at, ":");
-		if (name < line && !upstream_drops(call, at, name)) {
+		if (name < line && !upstream_drops(&pass->call, at, name)) {
 			const char *value = at + name + 1 + strspn(at + name + 1, " \t");
 			const char *end = at + line;
-			char *copy = arena_strndup(arena, value, value < end ? (size_t)(end - value) : 0);
-			char *called = arena_strndup(arena, at, name);
+			char *copy = arena_strndup(&request->arena, value,
+			                           value < end ? (size_t)(end - value) : 0);
+			char *called = arena_strndup(&request->arena, at, name);
 			if (called && copy)
-				MHD_add_response_header(response, called, copy);
+				client_header(request->client, called, copy);
 		}
 		at += line;
 		at += strspn(at, "\r\n");
 	}
+	pthread_mutex_unlock(&pass->lock);
 }
 
-struct MHD_Response *pass_response(struct request *request)
+void pass_send(struct request *request)
 {
 	struct pass *pass = request->pass;
 	const char *length;
 	size_t size;
-	uint64_t bytes = MHD_SIZE_UNKNOWN;
+	int64_t bytes = -1;
 	pthread_mutex_lock(&pass->lock);
 	if (!call_header(&pass->call, "Transfer-Encoding", &length, &size) &&
 	    call_header(&pass->call, "Content-Length", &length, &size))
-		bytes = strtoull(length, NULL, 10);
-	struct MHD_Response *response = MHD_create_response_from_callback(bytes, BLOCK_BYTES, give,
-	                                                                  pass, NULL);
-	if (response)
-		add_headers(response, &request->arena, &pass->call);
-	/* Nothing follows such a head, not even an empty chunk: the connection ends with it. */
-	if (response && bytes == MHD_SIZE_UNKNOWN &&
-	    (strcmp(request->method, "HEAD") == 0 || pass->call.status == MHD_HTTP_NOT_MODIFIED))
-		MHD_set_response_options(response, MHD_RF_HTTP_VERSION_1_0_ONLY, MHD_RO_END);
+		bytes = strtoll(length, NULL, 10);
 	pthread_mutex_unlock(&pass->lock);
-	return response;
+	client_stream(request->client, bytes, give, pass);
 }
 
 void pass_close(struct pass *pass)

@@ -16,8 +16,9 @@ void pass_begin(struct request *request);
  * until there is room. */
 size_t pass_feed(struct request *request, const char *bytes, size_t size);
 
-/* The answer that is there, to be sent in pieces. NULL without memory. */
-struct MHD_Response *pass_response(struct request *request);
+/* The headers of the answer that is there, and its body, in pieces. */
+void pass_headers(struct request *request);
+void pass_send(struct request *request);
 
 /* The request is over, whoever ended it. Takes NULL. */
 void pass_close(struct pass *pass);

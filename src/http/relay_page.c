@@ -6,9 +6,8 @@
 #include "http/listen.h"
 #include "http/outbox_metrics.h"
 #include "http/prometheus.h"
+#include "net/listener.h"
 
-#include <errno.h>
-#include <microhttpd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,17 +16,18 @@ enum {
 	PAGE_BYTES_MAX = 16 << 20,
 	MEASURE_PAUSE_US = 1000000,
 	CONNECTIONS_MAX = 32,
-	IDLE_S = 30,
+	HEAD_BYTES = 16 << 10,
+	REQUEST_US = 30000000,
 };
 
 struct relay_page {
-	struct MHD_Daemon *daemon;
+	struct listener *listener;
 	struct fleet *fleet;
 	struct env *env;
 	struct log log;
 	struct outbox_metrics *metrics;
 	int64_t began_us;
-	int64_t measure_us; /* not before; of the daemon's thread, like all of these */
+	int64_t measure_us; /* not before; of the listener's thread, like all of these */
 	bool store_up;
 };
 
@@ -53,52 +53,73 @@ static void write_metrics(struct relay_page *page, struct str *out)
 	prom_process(out, page->began_us);
 }
 
-static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status, const char *type,
-                              const struct str *body)
+/* ---- A request ------------------------------------------------------------------------------ */
+
+struct visit {
+	struct relay_page *page;
+	struct client *client;
+	struct str body;
+};
+
+static void *begin(void *user, struct client *client)
 {
-	struct MHD_Response *response = MHD_create_response_from_buffer(
-	    body->size, (void *)(uintptr_t)str_text(body), MHD_RESPMEM_MUST_COPY);
-	if (!response)
-		return MHD_NO;
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
-		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
-	enum MHD_Result queued = MHD_queue_response(connection, status, response);
-	MHD_destroy_response(response);
-	return queued;
+	struct visit *visit = calloc(1, sizeof *visit);
+	if (visit)
+		*visit = (struct visit){user, client, STR_INIT(PAGE_BYTES_MAX)};
+	return visit;
 }
 
-static enum MHD_Result handle(void *user, struct MHD_Connection *connection, const char *url,
-                              const char *method, const char *version, const char *body,
-                              size_t *body_size, void **request)
+static void answer(struct visit *visit, int status, const char *type)
 {
-	static const char json[] = "application/json", text[] = "text/plain; charset=utf-8";
-	struct relay_page *page = user;
-	struct str out = STR_INIT(PAGE_BYTES_MAX);
-	unsigned status = MHD_HTTP_OK;
-	const char *type = text;
-	(void)version;
-	(void)body;
-	(void)request;
-	*body_size = 0; /* nothing here takes one */
-	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
-		status = MHD_HTTP_METHOD_NOT_ALLOWED;
-		str_adds(&out, "GET or HEAD\n");
-	} else if (strcmp(url, "/healthz") == 0) {
-		type = json;
-		str_adds(&out, "{\"status\":\"alive\"}");
-	} else if (strcmp(url, "/metrics") == 0) {
-		type = "text/plain; version=0.0.4; charset=utf-8";
-		write_metrics(page, &out);
-	} else {
-		status = MHD_HTTP_NOT_FOUND;
-		str_adds(&out, "there is /metrics and /healthz\n");
-	}
-	enum MHD_Result said = out.failed ? MHD_NO : answer(connection, status, type, &out);
-	str_release(&out);
-	return said;
+	client_answer(visit->client, status);
+	client_header(visit->client, "Content-Type", type);
+	client_header(visit->client, "Cache-Control", "no-store");
+	if (status == 405)
+		client_header(visit->client, "Allow", "GET, HEAD");
+	client_send(visit->client, str_text(&visit->body), visit->body.size);
 }
+
+/* Nothing here takes a body. */
+static void enter(void *user)
+{
+	static const char text[] = "text/plain; charset=utf-8";
+	struct visit *visit = user;
+	const struct head *head = client_head(visit->client);
+	if (head->wrong) {
+		str_addf(&visit->body, "%s\n", head->wrong);
+		answer(visit, 400, text);
+		return;
+	}
+	size_t path = strcspn(head->target, "?");
+	if (strcmp(head->method, "GET") != 0 && strcmp(head->method, "HEAD") != 0) {
+		str_adds(&visit->body, "GET or HEAD\n");
+		answer(visit, 405, text);
+	} else if (strncmp(head->target, "/healthz", path) == 0 && path == strlen("/healthz")) {
+		str_adds(&visit->body, "{\"status\":\"alive\"}");
+		answer(visit, 200, "application/json");
+	} else if (strncmp(head->target, "/metrics", path) == 0 && path == strlen("/metrics")) {
+		write_metrics(visit->page, &visit->body);
+		if (visit->body.failed)
+			client_break_off(visit->client);
+		else
+			answer(visit, 200, "text/plain; version=0.0.4; charset=utf-8");
+	} else {
+		str_adds(&visit->body, "there is /metrics and /healthz\n");
+		answer(visit, 404, text);
+	}
+}
+
+static void end(void *user, bool sent)
+{
+	struct visit *visit = user;
+	(void)sent;
+	str_release(&visit->body);
+	free(visit);
+}
+
+static const struct listener_ops ops = {.begin = begin, .enter = enter, .end = end};
+
+/* ---- Opening and closing -------------------------------------------------------------------- */
 
 static enum ibid_code start(struct relay_page *page, const char *listen, char ret_address[300],
                             struct ibid_err *err)
@@ -108,17 +129,23 @@ static enum ibid_code start(struct relay_page *page, const char *listen, char re
 	enum ibid_code code = listen_address("relay.metrics_listen", listen, &storage, err);
 	if (code)
 		return code;
-	errno = 0;
-	page->daemon = MHD_start_daemon(
-	    MHD_USE_EPOLL_INTERNAL_THREAD | (to->sa_family == AF_INET6 ? MHD_USE_IPv6 : 0), 0, NULL,
-	    NULL, handle, page, MHD_OPTION_SOCK_ADDR, to, MHD_OPTION_CONNECTION_LIMIT,
-	    (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_END);
-	if (!page->daemon)
-		return err_set(err, IBID_UNAVAILABLE, "can't listen on %s: %s", listen, strerror(errno));
-	const union MHD_DaemonInfo *port = MHD_get_daemon_info(page->daemon, MHD_DAEMON_INFO_BIND_PORT);
+	struct listener_options options = {
+	    .env = page->env,
+	    .address = to,
+	    .clients_max = CONNECTIONS_MAX,
+	    .head_bytes = HEAD_BYTES,
+	    .request_us = REQUEST_US,
+	    .idle_us = REQUEST_US,
+	    .ops = &ops,
+	    .user = page,
+	};
+	struct ibid_err why;
+	code = listener_open(&options, &page->listener, &why);
+	if (code)
+		return err_set(err, code, "can't listen on %s: %s", listen, why.text);
 	snprintf(ret_address, 300, "http://%.*s:%u", (int)(strrchr(listen, ':') - listen), listen,
-	         port ? port->port : 0);
-	return IBID_OK;
+	         listener_port(page->listener));
+	return listener_start(page->listener, err);
 }
 
 enum ibid_code relay_page_open(const char *listen, struct fleet *fleet, struct env *env,
@@ -146,8 +173,7 @@ void relay_page_close(struct relay_page *page)
 {
 	if (!page)
 		return;
-	if (page->daemon)
-		MHD_stop_daemon(page->daemon);
+	listener_close(page->listener);
 	outbox_metrics_free(page->metrics);
 	free(page);
 }

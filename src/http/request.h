@@ -11,8 +11,8 @@
 #include "http/route.h"
 #include "http/settings.h"
 #include "ledger/crew.h"
+#include "net/listener.h"
 
-#include <microhttpd.h>
 #include <stdatomic.h>
 
 /* The ledger and its contracts, as they are from one reload to the next. Requests keep the one that
@@ -34,7 +34,7 @@ struct server {
 	struct env *env;
 	struct metrics *metrics;
 	struct outbox_metrics *outbox;
-	struct MHD_Daemon *daemon;
+	struct listener *listener;
 	bool on_loopback;
 	struct access *access;     /* the tokens that were seen */
 	struct upstream *upstream; /* the service behind it; NULL: none */
@@ -45,12 +45,7 @@ struct server {
 	struct house *house;   /* the present one */
 	struct house *retired; /* those before it that still have guests */
 	size_t active;         /* requests */
-	struct visitor *visitors;
-	struct visitor *leaving; /* those who were refused before they had sent all */
-	size_t leaving_count;
-	_Atomic(struct request *) answered; /* by the crew, and not resumed yet; the latest first */
 	atomic_bool stopping, ended;
-	_Atomic int64_t read_by_us; /* while it stops: requests that are not whole then are not heard */
 	_Atomic enum ibid_code store_code; /* what the last look at the store came to */
 	struct ibid_err gone;              /* where that is IBID_GONE */
 };
@@ -71,8 +66,7 @@ enum step { STEP_HEAD, STEP_ADMITTED, STEP_WHOLE, STEP_RUN, STEP_OVER };
 struct request {
 	struct server *server;
 	struct house *house;
-	struct MHD_Connection *connection;
-	struct visitor *visitor;
+	struct client *client;
 	struct arena arena;
 	int64_t began_us;
 	const char *uri; /* as it was sent */
@@ -91,7 +85,6 @@ struct request {
 	struct answer answer;
 	bool passes;       /* it goes to the service without protection, as it comes in */
 	struct pass *pass; /* it has begun to */
-	struct request *next_answered;
 
 	/* What is looked for or sent, for whoever answers later. */
 	const char *key, *payload;
@@ -115,7 +108,7 @@ struct request {
 bool request_hold_answer(struct request *request, size_t more);
 
 /* The value of a header, NULL when it is not there or there several times: `*ret_many`. */
-const char *request_header(struct request *request, const char *name, bool *ret_many);
+const char *request_header(const struct request *request, const char *name, bool *ret_many);
 
 /* The decoded value of a query parameter; NULL: none. `*ret_bad`: it can't be decoded. */
 const char *request_query(struct request *request, const char *name, bool *ret_bad);
@@ -127,10 +120,9 @@ void request_suspend(struct request *request);
 /* request->answer is there: send it. From any thread, once, after request_suspend. */
 void request_answered(struct request *request);
 
-/* The same from a thread of the crew, when that has told whatever else it knows: libmicrohttpd's
- * thread is woken once for many. */
+/* The same from a thread of the crew, which wakes the listener when it has told whatever else it
+ * knows: once for many. */
 void request_answered_together(struct request *request);
-void request_resume_answered(void *server);
 
 /* Work for the crew; answers when it can't take it. */
 void request_hand_on(struct request *request, crew_fn *call);

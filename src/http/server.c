@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* server.c -- the life of the server: opening, reloading, watching, draining.
  *
- * Threads: libmicrohttpd's one reads and writes every connection; the crew's run commands; one asks
- * the store now and then whether it is there; one ends connections that take too long. Where there
- * is a service behind the server, one carries the calls to it, and one finds out what became of
+ * Threads: the listener's one reads and writes every connection; the crew's run commands; one asks
+ * the store now and then whether it is there. Where there is a service behind the server, one carries the calls to it, and one finds out what became of
  * those that had no answer. The thread
  * that called server_run waits for signals. */
 #include "http/server.h"
@@ -33,8 +32,7 @@
 
 enum {
 	CONNECTIONS_SPARE = 2,       /* beside one for each thread of the crew */
-	WATCH_PAUSE_US = 100000,     /* how exact deadlines of clients are */
-	LOOK_TURNS = 10,             /* of the same, after which each client is looked at */
+	WATCH_PAUSE_US = 100000,     /* how soon the look at the store hears that the server ends */
 	PROBE_PAUSE_US = 1000000,    /* how often the store is asked */
 	MEASURE_PAUSE_US = 15000000, /* how often it says how the ledger stands */
 	OUTBOX_PAUSE_US = 5000000,   /* and how the outbox does */
@@ -42,13 +40,7 @@ enum {
 	PATIENCE_US = 1000000,       /* with requests that are not whole, when it ends */
 	PEM_BYTES_MAX = 1 << 20,
 	TOKENS_PAGE = 100,
-	LISTED_BYTES = 80,           /* libmicrohttpd's, for each header of a request */
-	ANSWER_HEAD_BYTES = 6 << 10, /* of headers that are our own */
-	ANSWERING_BYTES = 32 << 10,
 };
-static_assert(HEADERS_MAX * LISTED_BYTES + CALL_HEAD_BYTES_MAX + ANSWER_HEAD_BYTES <=
-                  ANSWERING_BYTES,
-              "whoever was heard can be answered");
 
 /* ---- Houses --------------------------------------------------------------------------------- */
 
@@ -68,7 +60,7 @@ static void house_close(struct house *house)
 static void after_commands(void *user)
 {
 	struct server *server = user;
-	request_resume_answered(server);
+	listener_wake(server->listener);
 	if (!server->settings->destination_count)
 		return;
 	pthread_mutex_lock(&server->lock);
@@ -227,16 +219,8 @@ static enum ibid_code read_pem(struct arena *arena, const char *file, const char
 	                                   : err_set(err, IBID_INVALID, "%s: it is no PEM file", file);
 }
 
-/* Half of a connection's memory is for what is read. The other half holds the list of its headers
- * and the head of the answer: without room for it, a command would run and nobody hear of it. */
-static size_t connection_bytes(const struct settings *settings)
-{
-	size_t read = (size_t)settings->header_bytes;
-	return 2 * (read > ANSWERING_BYTES ? read : ANSWERING_BYTES);
-}
-
-static enum ibid_code start_daemon(struct server *server, struct arena *arena, char address[300],
-                                   struct ibid_err *err)
+static enum ibid_code start_listener(struct server *server, struct arena *arena, char address[300],
+                                     struct ibid_err *err)
 {
 	const struct settings *settings = server->settings;
 	struct sockaddr_storage storage = {0};
@@ -255,48 +239,29 @@ static enum ibid_code start_daemon(struct server *server, struct arena *arena, c
 		               "http.listen is `%s`: with http.open.tenant, which needs no token, the "
 		               "server answers on loopback only",
 		               settings->listen);
-	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
-	                 (to->sa_family == AF_INET6 ? MHD_USE_IPv6 : 0) |
-	                 (certificate ? MHD_USE_TLS : 0);
-	struct MHD_OptionItem tls[] = {
-	    {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)certificate},
-	    {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)key},
-	    {MHD_OPTION_END, 0, NULL},
+	struct listener_options options = {
+	    .env = server->env,
+	    .address = to,
+	    .certificate = certificate,
+	    .key = key,
+	    .clients_max = (size_t)settings->connections_max,
+	    .head_bytes = (size_t)settings->header_bytes,
+	    .request_us = settings->request_us,
+	    .idle_us = settings->idle_us,
+	    .ops = &connection_ops,
+	    .user = server,
 	};
-	struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
-	errno = 0;
-	server->daemon = MHD_start_daemon(
-	    flags, 0, NULL, NULL, connection_handle, server, MHD_OPTION_SOCK_ADDR, to,
-	    MHD_OPTION_URI_LOG_CALLBACK, connection_begin, server, MHD_OPTION_NOTIFY_COMPLETED,
-	    connection_end, server, MHD_OPTION_NOTIFY_CONNECTION, connection_change, server,
-	    MHD_OPTION_CONNECTION_LIMIT, (unsigned)settings->connections_max,
-	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, connection_bytes(settings),
-	    MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(settings->idle_us / 1000000),
-	    MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY, certificate ? tls : none,
-	    MHD_OPTION_END);
-	if (!server->daemon)
-		return err_set(err, IBID_UNAVAILABLE, "can't listen on %s: %s", settings->listen,
-		               errno ? strerror(errno) : "certificate and key do not fit");
-	const union MHD_DaemonInfo *port = MHD_get_daemon_info(server->daemon,
-	                                                       MHD_DAEMON_INFO_BIND_PORT);
+	struct ibid_err why;
+	code = listener_open(&options, &server->listener, &why);
+	if (code)
+		return err_set(err, code, "can't listen on %s: %s", settings->listen, why.text);
 	snprintf(address, 300, "%s://%.*s:%u", certificate ? "https" : "http",
 	         (int)(strrchr(settings->listen, ':') - settings->listen), settings->listen,
-	         port ? port->port : 0);
-	return IBID_OK;
+	         listener_port(server->listener));
+	return listener_start(server->listener, err);
 }
 
 /* ---- Watching ------------------------------------------------------------------------------- */
-
-static void *watch(void *user)
-{
-	struct server *server = user;
-	for (unsigned turn = 0; !atomic_load(&server->ended); turn++) {
-		connection_end_slow(server, turn % LOOK_TURNS == 0);
-		connection_see_off(server, false);
-		env_sleep_us(server->env, WATCH_PAUSE_US);
-	}
-	return NULL;
-}
 
 /* Any look at the ledger shows whether the store is there. */
 static enum ibid_code look_at_store(struct server *server, struct store *store,
@@ -457,16 +422,14 @@ static void live(struct server *server, const sigset_t *signals)
 static enum ibid_code stop(struct server *server, struct ibid_err *err)
 {
 	int64_t patience_us = server->settings->drain_us / 2;
-	atomic_store(&server->read_by_us, env_steady_us(server->env) +
-	                                      (patience_us < PATIENCE_US ? patience_us : PATIENCE_US));
+	int64_t read_by_us = env_steady_us(server->env) +
+	                     (patience_us < PATIENCE_US ? patience_us : PATIENCE_US);
 	atomic_store(&server->stopping, true);
 	notify("STOPPING=1");
 	pthread_mutex_lock(&server->lock);
 	size_t active = server->active;
 	pthread_mutex_unlock(&server->lock);
-	MHD_socket listening = MHD_quiesce_daemon(server->daemon);
-	if (listening != MHD_INVALID_SOCKET)
-		close(listening);
+	listener_drain(server->listener, read_by_us);
 	LOG(&server->log, IBID_LOG_INFO, "serve.stopping", {"requests", log_int((int64_t)active)});
 	if (drain(server))
 		return IBID_OK;
@@ -527,7 +490,7 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 {
 	struct server *server = calloc(1, sizeof *server);
 	struct arena arena = {0};
-	pthread_t watcher, prober, inquirer;
+	pthread_t prober, inquirer;
 	char address[300];
 	sigset_t signals;
 	if (!server)
@@ -559,14 +522,13 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 	if (!code)
 		code = start_fleet(server, err);
 	if (!code)
-		code = start_daemon(server, &arena, address, err);
+		code = start_listener(server, &arena, address, err);
 	if (code) {
 		fleet_stop(server->fleet);
 		server_free(server);
 		arena_release(&arena);
 		return code;
 	}
-	bool watched = !pthread_create(&watcher, NULL, watch, server);
 	bool probed = !pthread_create(&prober, NULL, probe, server);
 	bool inquires = server->upstream && !pthread_create(&inquirer, NULL, inquiry_run, server);
 	tell_nobody_admitted(server);
@@ -576,8 +538,6 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 	live(server, &signals);
 	code = stop(server, err);
 	atomic_store(&server->ended, true);
-	if (watched)
-		pthread_join(watcher, NULL);
 	pthread_mutex_lock(&server->lock);
 	struct fleet *fleet = server->fleet;
 	server->fleet = NULL; /* a thread of the crew may still want to wake it */
@@ -589,8 +549,7 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 		pthread_join(prober, NULL);
 	if (inquires)
 		pthread_join(inquirer, NULL);
-	MHD_stop_daemon(server->daemon);
-	connection_see_off(server, true);
+	listener_close(server->listener);
 	close_retired(server);
 	if (store_is_gone(server)) {
 		*err = server->gone;

@@ -25,10 +25,8 @@ static void add_tracestate(struct str *out, const char *value)
 		str_addc(out, *value == '\t' ? ' ' : *value); /* blanks around commas may be tabs */
 }
 
-static enum MHD_Result look_at(void *user, enum MHD_ValueKind kind, const char *name,
-                               const char *value)
+static void look_at(struct origin *origin, const char *name, const char *value)
 {
-	struct origin *origin = user;
 	const struct {
 		const char *name;
 		struct found *found;
@@ -37,18 +35,16 @@ static enum MHD_Result look_at(void *user, enum MHD_ValueKind kind, const char *
 	    {"Causation-Id", &origin->causation},
 	    {"traceparent", &origin->traceparent},
 	};
-	(void)kind;
 	if (!strchr("CcTt", *name)) /* of most headers it is enough to see the first letter */
-		return MHD_YES;
+		return;
 	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
 		if (strcasecmp(name, wanted[i].name) != 0)
 			continue;
-		wanted[i].found->value = value ? value : "";
+		wanted[i].found->value = value;
 		wanted[i].found->count++;
 	}
 	if (strcasecmp(name, "tracestate") == 0)
-		add_tracestate(&origin->tracestate, value ? value : "");
-	return MHD_YES;
+		add_tracestate(&origin->tracestate, value);
 }
 
 static const char *only(const struct found *found)
@@ -75,7 +71,9 @@ void trace_read(struct request *request)
 {
 	struct origin origin = {.tracestate = STR_INIT(TRACESTATE_BYTES_MAX + 1)};
 	struct traceparent parent;
-	MHD_get_connection_values(request->connection, MHD_HEADER_KIND, look_at, &origin);
+	const struct head *head = client_head(request->client);
+	for (size_t i = 0; i < head->count; i++)
+		look_at(&origin, head->fields[i].name, head->fields[i].value);
 	request->correlation_id = only(&origin.correlation);
 	request->causation_id = only(&origin.causation);
 	const char *traceparent = only(&origin.traceparent);
@@ -84,12 +82,13 @@ void trace_read(struct request *request)
 	str_release(&origin.tracestate);
 }
 
-void trace_answer(const struct request *request, struct MHD_Response *response)
+void trace_answer(const struct request *request)
 {
+	struct client *client = request->client;
 	if (request->correlation_id)
-		MHD_add_response_header(response, "Correlation-Id", request->correlation_id);
+		client_header(client, "Correlation-Id", request->correlation_id);
 	if (request->causation_id)
-		MHD_add_response_header(response, "Causation-Id", request->causation_id);
+		client_header(client, "Causation-Id", request->causation_id);
 	if (request->trace)
-		MHD_add_response_header(response, "traceresponse", request->trace->traceparent);
+		client_header(client, "traceresponse", request->trace->traceparent);
 }

@@ -18,6 +18,6 @@ struct request_trace {
 void trace_read(struct request *request);
 
 /* Say it back. */
-void trace_answer(const struct request *request, struct MHD_Response *response);
+void trace_answer(const struct request *request);
 
 #endif

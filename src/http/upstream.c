@@ -266,47 +266,41 @@ static bool is_ours(const char *authorization)
 	return false;
 }
 
-static enum MHD_Result add_header(void *user, enum MHD_ValueKind kind, const char *name,
-                                  const char *value)
+static void add_header(struct heading *heading, const char *name, const char *value)
 {
-	struct heading *heading = user;
-	struct request *request = heading->request;
+	const struct request *request = heading->request;
 	size_t size = strlen(name);
-	(void)kind;
 	heading->type |= strcasecmp(name, "Content-Type") == 0;
 	heading->accept |= strcasecmp(name, "Accept") == 0;
 	/* X_A is X-A to many a service. */
 	if (is_word(name, size, dropped) || is_word(name, size, dropped_of_request) ||
 	    strchr(name, '_'))
-		return MHD_YES;
+		return;
 	if (strcasecmp(name, "Authorization") == 0 && is_ours(value))
-		return MHD_YES;
+		return;
 	if (strcasecmp(name, "traceparent") == 0 && request->trace)
-		return MHD_YES; /* its parent is our span */
+		return; /* its parent is our span */
 	/* What is kept is given to whoever asks again, whatever they can unpack. The key that the
 	 * service gets is made of the client's and whose it is: others may use the same. */
 	if (heading->keeps &&
 	    (is_word(name, size, dropped_of_kept) || strncasecmp(name, "If-", 3) == 0))
-		return MHD_YES;
-	add_line(heading, name, value ? value : "");
-	return MHD_YES;
+		return;
+	add_line(heading, name, value);
 }
 
 /* Who asked, and for what: the service sees only us. */
 static void add_forwarded(struct heading *heading)
 {
 	struct request *request = heading->request;
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
-	    request->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	const struct sockaddr *from = client_address(request->client);
 	char address[INET6_ADDRSTRLEN] = "unknown";
 	bool many;
 	const char *before = request_header(request, "X-Forwarded-For", &many);
 	const char *host = request_header(request, "Host", &many);
-	if (info && info->client_addr->sa_family == AF_INET)
-		inet_ntop(AF_INET, &((const struct sockaddr_in *)info->client_addr)->sin_addr, address,
-		          sizeof address);
-	else if (info && info->client_addr->sa_family == AF_INET6)
-		inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)info->client_addr)->sin6_addr, address,
+	if (from->sa_family == AF_INET)
+		inet_ntop(AF_INET, &((const struct sockaddr_in *)from)->sin_addr, address, sizeof address);
+	else if (from->sa_family == AF_INET6)
+		inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)from)->sin6_addr, address,
 		          sizeof address);
 	add_line(
 	    heading, "X-Forwarded-For",
@@ -321,7 +315,9 @@ enum ibid_code upstream_add_headers(struct request *request, bool keeps, struct 
                                     struct ibid_err *err)
 {
 	struct heading heading = {.request = request, .call = call, .keeps = keeps, .err = err};
-	MHD_get_connection_values(request->connection, MHD_HEADER_KIND, add_header, &heading);
+	const struct head *head = client_head(request->client);
+	for (size_t i = 0; i < head->count; i++)
+		add_header(&heading, head->fields[i].name, head->fields[i].value);
 	/* What libcurl would make up. */
 	if (!heading.type)
 		leave_out(&heading, "Content-Type");

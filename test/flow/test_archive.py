@@ -149,7 +149,7 @@ class Archives(Relays):
     def test_evidence_is_not_thrown_away_by_leaving_something_out(self):  # C12
         self.bulk(3)
         for more, says in (((), "--archive DIR, or --no-archive"), (("--no-archive", "--archive", "x"), "contradict"),
-                           (("--archive", ""), "is a directory")):
+                           (("--archive", ""), "--archive is empty: name the directory")):
             got = self.retain(*more, archive=False)
             self.assertEqual(got.returncode, 2, got.stderr)
             self.assertIn(says, got.stderr)

@@ -4,6 +4,7 @@ import concurrent.futures
 import contextlib
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import unittest
@@ -513,11 +514,11 @@ class Exceptions(Proxied):
         self.assertEqual(kept, said)
 
         def looks():
-            one_line = "service said %s\n" % said.replace("\n", " ")
-            self.assertIn(one_line, self.run_ibid("exception", "show", "--tenant", "t", item).stdout)
+            one_line = r"(?m)^service said +%s$" % re.escape(said.replace("\n", " "))
+            self.assertRegex(self.run_ibid("exception", "show", "--tenant", "t", item).stdout, one_line)
             self.assertEqual(self.shown(item)["service_answer"], said)
             self.assertEqual(self.look("olga", "/v1/exceptions/" + item).json["serviceAnswer"], said)
-            self.assertIn(one_line, self.run_ibid("command", "show", "--tenant", "t", command).stdout)
+            self.assertRegex(self.run_ibid("command", "show", "--tenant", "t", command).stdout, one_line)
             answer, = json.loads(self.run_ibid("command", "show", "--tenant", "t", command, "--json").stdout)["service_answers"]
             self.assertEqual((answer["exception_id"], answer["answer"]), (item, said))
 

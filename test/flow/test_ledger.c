@@ -595,7 +595,7 @@ static void an_answer_that_is_none_fails_the_command(void **state) /* B02 */
 		const char *last, *text;
 	} answers[] = {
 	    {"select 201 as status where 1 = 0", "no answer"},
-	    {"select 500 as status", "200..399"},
+	    {"select 500 as status", "200 to 399"},
 	    {"select null as status", "status"},
 	    {"select 201 as status, 1 as colour", "colour"},
 	    {"select 'x' as resource_id", "status"},

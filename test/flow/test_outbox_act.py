@@ -349,7 +349,7 @@ class One(Decisions):
         done = post("olga", "release", event)
         self.assertEqual((done.status, done.json), (200, {
             "eventId": event, "destination": "out", "action": "release", "by": "olga", "proposed": False,
-            "state": "RELEASED", "exceptionId": item, "arrivedAt": []}))
+            "state": "RELEASED", "exceptionId": item, "arrivedAt": [], "paused": []}))
         again = post("oleg", "release", event)
         self.assertEqual((again.status, again.json["type"]), (409, "/problems/exception-resolved"))
         self.assertIn("release by olga", again.json["detail"])

@@ -201,7 +201,7 @@ class Serve:
             ({"topic": "a", "text": "c"}, "?room=a", "note-in", "the query has `room=a`"),
             ({"topic": "a"}, "?resource=a&resource=b", "note-on", "the query has `resource=b`"),
             ({"topic": "a"}, "?resource=%ff", "note-on", "can't be decoded"), ({"topic": "a"}, "?resource=", "note-on", "is empty"),
-            ({"topic": "a"}, "", "note-on", "note-on declares resource in key.scope, and none was given"),
+            ({"topic": "a"}, "", "note-on", "note-on declares resource in key.scope, so the command must name its resource"),
             ({"topic": "a"}, "?" + "x" * 3000, "note-on", "it may only have resource"))
         before = self.counts()
         for document, query, operation, says in wrong:
