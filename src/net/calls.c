@@ -15,7 +15,12 @@
 #include <string.h>
 #include <strings.h>
 
-enum { POLL_US = 1000000, ROOM_PAUSE_US = 100000, LINE_BYTES_MAX = 2 << 20 };
+enum {
+	POLL_US = 1000000,
+	ROOM_PAUSE_US = 100000,
+	LINE_BYTES_MAX = 2 << 20,
+	LENGTH_DIGITS_MAX = 18, /* of a length: 64 bits hold all of these */
+};
 
 struct calls {
 	struct env *env;
@@ -97,7 +102,7 @@ static bool read_header(const char *line, size_t size, const char *name, const c
 	return true;
 }
 
-/* Two lengths are two answers to two readers. */
+/* Two lengths are two answers to two readers, and libcurl takes one that it can't hold for none. */
 static bool length_is_plain(const struct call *call, const char *line, size_t size)
 {
 	static const char name[] = "Content-Length";
@@ -108,14 +113,37 @@ static bool length_is_plain(const struct call *call, const char *line, size_t si
 	for (size_t i = 0; i < digits; i++)
 		if (value[i] < '0' || value[i] > '9')
 			return false;
-	return digits && (!call_header(call, name, &known, &known_size) ||
-	                  (known_size == digits && memcmp(known, value, digits) == 0));
+	return digits && digits <= LENGTH_DIGITS_MAX &&
+	       (!call_header(call, name, &known, &known_size) ||
+	        (known_size == digits && memcmp(known, value, digits) == 0));
+}
+
+static bool encoding_is_plain(const struct call *call, const char *line, size_t size)
+{
+	static const char name[] = "Transfer-Encoding", chunked[] = "chunked";
+	const char *value, *known;
+	size_t value_size, known_size;
+	if (!read_header(line, size, name, &value, &value_size))
+		return true;
+	return value_size == sizeof chunked - 1 && strncasecmp(value, chunked, value_size) == 0 &&
+	       !call_header(call, name, &known, &known_size);
 }
 
 /* A status line begins a head, and only that: amid one it would hide what stands before it. */
 static bool line_is_plain(const struct call *call, bool is_status, const char *line, size_t size)
 {
-	return is_status ? !call->in_head : length_is_plain(call, line, size);
+	if (is_status)
+		return !call->in_head;
+	return length_is_plain(call, line, size) && encoding_is_plain(call, line, size);
+}
+
+/* The whole head: a length and chunks are two ways to tell where the body ends. */
+static bool head_is_plain(const struct call *call)
+{
+	const char *value;
+	size_t size;
+	return !call_header(call, "Content-Length", &value, &size) ||
+	       !call_header(call, "Transfer-Encoding", &value, &size);
 }
 
 static size_t on_head(char *bytes, size_t one, size_t size, void *user)
@@ -125,7 +153,8 @@ static size_t on_head(char *bytes, size_t one, size_t size, void *user)
 	if (call->headed)
 		return size; /* others read the head by now */
 	bool is_status = size > 5 && memcmp(bytes, "HTTP/", 5) == 0;
-	if (!line_is_plain(call, is_status, bytes, size)) {
+	bool last = size <= 2 && (*bytes == '\r' || *bytes == '\n');
+	if (!line_is_plain(call, is_status, bytes, size) || (last && !head_is_plain(call))) {
 		call->ambiguous = true;
 		return 0;
 	}
@@ -135,7 +164,6 @@ static size_t on_head(char *bytes, size_t one, size_t size, void *user)
 		str_add(&call->answer_head, bytes, size);
 	call->too_large |= call->answer_head.failed;
 	long status = 0;
-	bool last = size <= 2 && (*bytes == '\r' || *bytes == '\n');
 	call->in_head = !last;
 	curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
 	call->status = (int)status;
