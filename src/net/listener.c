@@ -551,6 +551,10 @@ void client_header(struct client *client, const char *name, const char *value)
 {
 	if (!header_name_ok(name) || !header_value_ok(value))
 		return;
+	if (strcasecmp(name, "Connection") == 0) { /* whatever options it would name end with it */
+		client->ends = true;
+		return;
+	}
 	client->dated |= strcasecmp(name, "Date") == 0;
 	str_addf(&client->out, "%s: %s\r\n", name, value);
 }
@@ -570,7 +574,7 @@ static void end_head(struct client *client, int64_t length)
 	bool old = !client->head.minor, no_body = has_no_body(client);
 	client->chunks_out = length < 0 && !no_body && !old;
 	/* N3 */
-	client->ends = client->unread || !client->head.keep_alive ||
+	client->ends = client->ends || client->unread || !client->head.keep_alive ||
 	               (length < 0 && !no_body && old) || atomic_load(&listener->draining);
 	if (!client->dated)
 		str_addf(&client->out, "Date: %s\r\n", date_of(listener));

@@ -91,7 +91,7 @@ void client_allow(struct client *client, int64_t us);
 
 /* The answer: a status, headers (those that could be read as more than one line are left out), and
  * either a body, which must stay until `end`, or pieces. In a callback. The headers that frame the
- * body, Connection and Date are added here. */
+ * body, Connection and Date are added here; a Connection that is given ends it. */
 void client_answer(struct client *client, int status);
 void client_header(struct client *client, const char *name, const char *value);
 void client_send(struct client *client, const char *body, size_t size);
