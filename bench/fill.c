@@ -31,7 +31,7 @@ static void postgres_before(struct driver *driver)
 	    "select pg_reload_conf()",
 	    "set synchronous_commit = off",
 	    "set work_mem = '256MB'",
-	    "select ibid.make_partitions(4, now() - interval '29 days')",
+	    "select ibid_internal.make_partitions(4, now() - interval '29 days')",
 	    NULL,
 	};
 	run_all(driver, statements);

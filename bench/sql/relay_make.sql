@@ -5,9 +5,9 @@ begin
 	for at in first..last by 20 loop
 		insert into ibid.event (tenant, id, command_id, ordinal, aggregatetype, aggregateid, type, payload, version, key,
 			topic, partition_key, headers, lane, created_at)
-		select 'acme', ibid.uuid_v7(), gen_random_uuid(), 1, 'note', 'a' || n % aggregates, 'Noted',
+		select 'acme', ibid_internal.uuid_v7(), gen_random_uuid(), 1, 'note', 'a' || n % aggregates, 'Noted',
 			'{"text": "' || repeat('x', 250) || '"}', n / aggregates + 1, topic || '-' || n, topic, 'a' || n % aggregates,
-			'{"event_version":"1","deliver_to":"out"}', ibid.lane_of('acme', 'note', 'a' || n % aggregates),
+			'{"event_version":"1","deliver_to":"out"}', ibid_internal.lane_of('acme', 'note', 'a' || n % aggregates),
 			clock_timestamp()
 		from generate_series(at, least(at + 19, last)) as n;
 		commit;
@@ -48,7 +48,7 @@ create procedure bench_fill_claimed(first bigint, last bigint, topic text, aggre
 begin
 	insert into outbox_event (outbox_id, event_id, tenant_id, aggregate_type, aggregate_id, aggregate_version, event_type,
 		event_version, topic, partition_key, payload, status, created_at)
-	select gen_random_uuid(), ibid.uuid_v7(), 'acme', 'note', 'a' || n % aggregates, n / aggregates + 1, 'Noted', 1, topic,
+	select gen_random_uuid(), ibid_internal.uuid_v7(), 'acme', 'note', 'a' || n % aggregates, n / aggregates + 1, 'Noted', 1, topic,
 		'a' || n % aggregates, ('{"text": "' || repeat('x', 250) || '"}')::jsonb, 'PENDING', clock_timestamp()
 	from generate_series(first, last) as n;
 end $$

@@ -471,7 +471,7 @@ class OnPostgres(Archives, serve_bed.Postgres, unittest.TestCase):
         at = "timestamptz 'epoch' + %s * interval '1 microsecond'"
         with self.db() as cursor:
             if events:
-                cursor.execute("select ibid.make_event_months(%s, %s)", (events[0][0], events[-1][0]))
+                cursor.execute("select ibid_internal.make_event_months(%s, %s)", (events[0][0], events[-1][0]))
             execute_values(cursor, "insert into ibid.event (id, aggregatetype, aggregateid, type, payload, tenant, version, "
                            "key, command_id, ordinal, topic, partition_key, headers, created_at, lane) values %s", events,
                            "(%s::uuid, %s, %s, %s, %s, %s, %s, %s, %s::uuid, %s, %s, %s, %s, " + at + ", %s)",
@@ -488,7 +488,7 @@ class OnPostgres(Archives, serve_bed.Postgres, unittest.TestCase):
                     " || substr(replace(%s::text, '-', ''), 13))::uuid" % (column, DAYS * 86400000, column))
         with self.db() as cursor:
             cursor.execute("set session_replication_role = replica")
-            cursor.execute("select ibid.make_event_months(%s, %s) from (select min(id::text)::uuid as low, "
+            cursor.execute("select ibid_internal.make_event_months(%s, %s) from (select min(id::text)::uuid as low, "
                            "max(id::text)::uuid as high from ibid.event) as all_" % (older("low"), older("high")))
             cursor.execute("update ibid.event set id = %s, command_id = %s, created_at = created_at - interval '%d days'"
                            % (older("id"), older("command_id"), DAYS))
@@ -510,7 +510,7 @@ class OnPostgres(Archives, serve_bed.Postgres, unittest.TestCase):
 
     def store_lines(self):
         with self.db() as cursor:
-            cursor.execute("select ibid.archive_line(tenant, id) from ibid.event")
+            cursor.execute("select ibid_internal.archive_line(tenant, id) from ibid.event")
             return [row[0] for row in cursor.fetchall()]
 
 

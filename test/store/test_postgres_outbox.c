@@ -56,7 +56,7 @@ static void name_aggregates(struct bed *bed)
 {
 	PGconn *link = connect_own();
 	PGresult *result = PQexec(link, "select 'a' || g from generate_series(1, 200) as g "
-	                                "where ibid.lane_of('acme', 'order', 'a' || g) = 0 limit 5");
+	                                "where ibid_internal.lane_of('acme', 'order', 'a' || g) = 0 limit 5");
 	assert_int_equal(PQntuples(result), AGGREGATES);
 	for (int i = 0; i < AGGREGATES; i++)
 		snprintf(bed->names[i], sizeof bed->names[i], "%s", PQgetvalue(result, i, 0));
@@ -435,7 +435,7 @@ static void deliver_many(PGconn *link, int from, int count)
 {
 	char sql[1024];
 	snprintf(sql, sizeof sql,
-	         "with each as (select g, overlay(ibid.first_id(now())::text placing "
+	         "with each as (select g, overlay(ibid_internal.first_id(now())::text placing "
 	         "lpad(to_hex(g), 12, '0') from 25)::uuid as id from generate_series(%d, %d) as g), "
 	         "evidence as (insert into ibid.delivery (tenant, event_id, destination, token, at, "
 	         "place) select 'acme', id, 'd', 1, now(), 'p' from each) "
@@ -750,7 +750,7 @@ static void a_lane_that_is_settled_right_now_is_not_taken(void **state)
 	assert_true(fixture_exec("update ibid.relay_lane set lease_until = clock_timestamp(); update "
 	                         "ibid.relay set seen_at = seen_at - interval '2 minutes'"));
 	run(settles, "begin");
-	run(settles, "select ibid.keep_lane('d', 0, 1, null, 0, 0)");
+	run(settles, "select ibid_internal.keep_lane('d', 0, 1, null, 0, 0)");
 	assert_int_equal(lease_as(&bed, "two", &leases, &share), OUTBOX_LANES - 1);
 	assert_int_equal(leases[0].lane, 1);
 	run(settles, "commit");
@@ -996,18 +996,18 @@ static void evidence_goes_with_its_month_and_a_held_event_keeps_it(void **state)
 	bed.store = fixture_store(fixture_own_url(), 8, 1500);
 	assert_true(fixture_exec(
 	    "create table ibid.event_202001 partition of ibid.event for values from "
-	    "(ibid.first_id('2020-01-01 00:00+00')) to (ibid.first_id('2020-02-01 00:00+00'));"
+	    "(ibid_internal.first_id('2020-01-01 00:00+00')) to (ibid_internal.first_id('2020-02-01 00:00+00'));"
 	    "create table ibid.delivery_202001 partition of ibid.delivery for values from "
-	    "(ibid.first_id('2020-01-01 00:00+00')) to (ibid.first_id('2020-02-01 00:00+00'));"
+	    "(ibid_internal.first_id('2020-01-01 00:00+00')) to (ibid_internal.first_id('2020-02-01 00:00+00'));"
 	    "insert into ibid.event (id, aggregatetype, aggregateid, type, payload, tenant, version, "
 	    "key, command_id, ordinal, partition_key, created_at) select "
-	    "ibid.first_id('2020-01-02 00:00+00'), 'order', 'x', 'T', '{}', 'acme', 1, 'k', "
+	    "ibid_internal.first_id('2020-01-02 00:00+00'), 'order', 'x', 'T', '{}', 'acme', 1, 'k', "
 	    "gen_random_uuid(), 1, 'p', '2020-01-02';"
 	    "insert into ibid.delivery (tenant, event_id, destination, token, at, place) select "
-	    "'acme', ibid.first_id('2020-01-02 00:00+00'), 'd', 1, now(), 'p';"
+	    "'acme', ibid_internal.first_id('2020-01-02 00:00+00'), 'd', 1, now(), 'p';"
 	    "insert into ibid.delivery_hold (destination, tenant, event_id, lane, aggregatetype, "
 	    "aggregateid, version, state, attempts, since) select 'e', 'acme', "
-	    "ibid.first_id('2020-01-02 00:00+00'), 0, 'order', 'x', 1, 'PARKED', 1, now()"));
+	    "ibid_internal.first_id('2020-01-02 00:00+00'), 0, 'order', 'x', 1, 'PARKED', 1, now()"));
 	struct archive_span span = first_span(&bed);
 	assert_true(span.held && span.undone_count == 1);
 	assert_string_equal(span.undone[0].state, "PARKED");

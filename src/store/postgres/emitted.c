@@ -2,7 +2,7 @@
 /* emitted.c -- events that a script emits in a group: told by the script's statement, and written
  * for all members at once.
  *
- * `select ibid.emit(type, id, event, payload) ...` is sent as `select ibid.emitted(...)`, which
+ * `select ibid.emit(type, id, event, payload) ...` is sent as `select ibid_internal.emitted(...)`, which
  * only gives its arguments back. That is done where it is sure to mean the same: every emit of the
  * script has this form, and nothing else in the script needs ibid but reject. An emit that a
  * function or a trigger hides fails in such a turn, by an error that WHEN OTHERS does not catch,
@@ -125,7 +125,7 @@ const char *pg_emitted_sql(struct arena *arena, const char *sql)
 	if (!rest || (*rest && !is_word(rest, "from") && !is_word(rest, "where")) ||
 	    mentions(arguments, "ibid") || chooses_rows(rest))
 		return NULL;
-	return arena_printf(arena, "select ibid.emitted(%s", arguments);
+	return arena_printf(arena, "select ibid_internal.emitted(%s", arguments);
 }
 
 bool pg_emitted_fits(const char *sql)

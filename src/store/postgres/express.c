@@ -285,7 +285,7 @@ static struct uuid member_uuid(const struct json *row, const char *name)
 	return uuid;
 }
 
-/* A row as ibid.express_claim wrote it. */
+/* A row as ibid_internal.express_claim wrote it. */
 static bool read_row(const struct json *json, const struct identity *identity,
                      struct command_row *ret)
 {

@@ -55,7 +55,7 @@ create index approval_subject on ibid.approval (tenant collate "POSIX", subject_
 comment on table ibid.approval is
 	'what one person proposed and another decides: what was proposed is never edited, and decided once (I3)';
 
-create function ibid.decide_once() returns trigger language plpgsql as $$
+create function ibid_internal.decide_once() returns trigger language plpgsql as $$
 begin
 	if tg_op = 'UPDATE' then
 		if old.decided_at is null and new.decided_at is not null
@@ -69,8 +69,8 @@ begin
 	raise exception 'rows of %.% are decided once, and never edited or deleted', tg_table_schema, tg_table_name
 		using errcode = 'IB007';
 end $$;
-comment on function ibid.decide_once() is 'keeps what was proposed as it was, and what was decided';
+comment on function ibid_internal.decide_once() is 'keeps what was proposed as it was, and what was decided';
 create trigger approval_is_decided_once before update or delete on ibid.approval
-	for each row execute function ibid.decide_once();
+	for each row execute function ibid_internal.decide_once();
 create trigger approval_is_never_emptied before truncate on ibid.approval
-	for each statement execute function ibid.decide_once();
+	for each statement execute function ibid_internal.decide_once();

@@ -27,7 +27,7 @@ create table ibid.tenant_role (
 comment on table ibid.tenant_role is
 	'the tenants of each database role; members of the role have them too';
 
-create function ibid.is_service() returns boolean
+create function ibid_internal.is_service() returns boolean
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 begin
 	if pg_has_role(session_user, to_regrole('ibid_service'), 'member') then
@@ -35,7 +35,7 @@ begin
 	end if;
 	return pg_has_role(session_user, (select nspowner from pg_namespace where nspname = 'ibid'), 'member');
 end $$;
-comment on function ibid.is_service() is 'may the caller''s role act for every tenant, as libibid does?';
+comment on function ibid_internal.is_service() is 'may the caller''s role act for every tenant, as libibid does?';
 
 create function ibid.tenants() returns setof text
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -46,13 +46,13 @@ end $$;
 comment on function ibid.tenants() is 'the tenants that the caller''s role was given';
 
 -- The look-up that answers most callers comes first; memberships are asked for of the wanted tenant's roles only.
-create function ibid.demand_tenant(wanted text) returns void
+create function ibid_internal.demand_tenant(wanted text) returns void
 language plpgsql stable as $$
 declare
 	has boolean;
 begin
 	select true into has from ibid.tenant_role as t where t.role = session_user and t.tenant = wanted;
-	if has or (wanted is not null and ibid.is_service()) then
+	if has or (wanted is not null and ibid_internal.is_service()) then
 		return;
 	end if;
 	select true into has from ibid.tenant_role as t join pg_roles as r on r.rolname = t.role
@@ -63,7 +63,7 @@ begin
 			hint = 'an administrator gives it with ibid.grant_tenant(role, tenant)';
 	end if;
 end $$;
-comment on function ibid.demand_tenant(text) is 'fails unless the caller''s role may use the tenant';
+comment on function ibid_internal.demand_tenant(text) is 'fails unless the caller''s role may use the tenant';
 
 create function ibid.grant_tenant(role text, tenant text) returns void
 language plpgsql as $$
@@ -98,7 +98,7 @@ create unlogged table ibid.open_command (
 	contract_version int not null,
 	correlation_id text,
 	causation_id text,
-	trace text, -- as ibid.check_trace makes it; null: none
+	trace text, -- as ibid_internal.check_trace makes it; null: none
 	fact text, -- what the contract says, for the functions that follow begin
 	keep text,
 	emits jsonb,
@@ -109,7 +109,7 @@ create unlogged table ibid.open_command (
 comment on table ibid.open_command is
 	'begun and not finished: seen by its own transaction only, for a commit with one is refused';
 
-create function ibid.refuse_unfinished() returns trigger
+create function ibid_internal.refuse_unfinished() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
 	if exists (select from ibid.open_command as o where o.xid = new.xid and o.command_id = new.command_id) then
@@ -118,18 +118,18 @@ begin
 	end if;
 	return null;
 end $$;
-comment on function ibid.refuse_unfinished() is 'refuses a commit while a command is unfinished';
+comment on function ibid_internal.refuse_unfinished() is 'refuses a commit while a command is unfinished';
 create constraint trigger command_is_finished after insert on ibid.open_command
-	deferrable initially deferred for each row execute function ibid.refuse_unfinished();
+	deferrable initially deferred for each row execute function ibid_internal.refuse_unfinished();
 
 -- In SQL, so that the planner puts it into the expressions that call it.
-create function ibid.count_open(more int) returns text language sql as $$
+create function ibid_internal.count_open(more int) returns text language sql as $$
 	select set_config('ibid.open', greatest(coalesce(nullif(current_setting('ibid.open', true), ''), '0')::int + more,
 		0)::text, true)
 $$;
-comment on function ibid.count_open(int) is 'notes how many commands are open, for emit';
+comment on function ibid_internal.count_open(int) is 'notes how many commands are open, for emit';
 
-create function ibid.take_open(wanted uuid) returns ibid.open_command
+create function ibid_internal.take_open(wanted uuid) returns ibid.open_command
 language plpgsql as $$
 declare
 	taken ibid.open_command;
@@ -143,17 +143,17 @@ begin
 			using errcode = 'IB011',
 			hint = 'begin it with ibid.command_begin, in the transaction that finishes it, and finish it once';
 	end if;
-	left_open := ibid.count_open(-1);
+	left_open := ibid_internal.count_open(-1);
 	return taken;
 end $$;
-comment on function ibid.take_open(uuid) is 'a command begun in this transaction, which is open no longer';
+comment on function ibid_internal.take_open(uuid) is 'a command begun in this transaction, which is open no longer';
 
 -- ---- What the caller wrote ----------------------------------------------------------------------
 
 -- A statement that writes to a table locks it until the transaction ends, or until the savepoint before the
 -- statement is rolled back to. Counters of rows go on counting what was rolled back, and are those of earlier
 -- transactions too.
-create function ibid.tables_written() returns oid[]
+create function ibid_internal.tables_written() returns oid[]
 language plpgsql as $$
 begin
 	return array(select l.relation from pg_locks as l
@@ -161,12 +161,12 @@ begin
 			and l.database = (select d.oid from pg_database as d where d.datname = current_database())
 			and l.mode in ('RowExclusiveLock', 'AccessExclusiveLock'));
 end $$;
-comment on function ibid.tables_written() is
+comment on function ibid_internal.tables_written() is
 	'the tables that this transaction has written to, or changed, and has not rolled back';
 
 -- What is refused changes nothing, so the caller's work must be rolled back before. Work is the command's own
 -- where no other command was open when it was begun, and none was begun later.
-create function ibid.demand_undone(open ibid.open_command) returns void
+create function ibid_internal.demand_undone(open ibid.open_command) returns void
 language plpgsql as $$
 declare
 	tables oid[];
@@ -175,7 +175,7 @@ begin
 	if open.written is null or current_setting('ibid.begun', true) is distinct from open.command_id::text then
 		return;
 	end if;
-	tables := ibid.tables_written(); -- once
+	tables := ibid_internal.tables_written(); -- once
 	written := array(select c.oid::regclass::text from pg_class as c
 		where c.oid = any (tables) and c.oid <> all (open.written)
 			and c.relkind in ('r', 'p', 'f') and c.relpersistence <> 't'
@@ -188,7 +188,7 @@ begin
 			hint = 'set a savepoint between command_begin and the work: what is refused changes nothing';
 	end if;
 end $$;
-comment on function ibid.demand_undone(ibid.open_command) is
+comment on function ibid_internal.demand_undone(ibid.open_command) is
 	'fails while a command''s transaction holds what the caller wrote since its begin';
 
 -- ---- Contracts ----------------------------------------------------------------------------------
@@ -209,14 +209,14 @@ begin
 end $$;
 comment on function ibid.contract_of(text, int) is 'a kept contract; version null: the newest';
 
-create function ibid.duration(written text) returns interval
+create function ibid_internal.duration(written text) returns interval
 language plpgsql immutable strict parallel safe as $$
 begin
 	return make_interval(secs => rtrim(written, 'mshdwy')::double precision
 		* case ltrim(written, '0123456789') when 'ms' then 0.001 when 's' then 1 when 'm' then 60
 			when 'h' then 3600 when 'd' then 86400 when 'w' then 604800 when 'y' then 31536000 end);
 end $$;
-comment on function ibid.duration(text) is 'a duration as contracts write it: 30s, 400d';
+comment on function ibid_internal.duration(text) is 'a duration as contracts write it: 30s, 400d';
 
 -- Every operator on json reads the whole text anew: what begin needs of a contract is taken out of it when it
 -- is installed.
@@ -232,7 +232,7 @@ create type ibid.terms as (
 );
 comment on type ibid.terms is 'what command_begin needs of a contract';
 
-create function ibid.terms_in(contract json) returns ibid.terms
+create function ibid_internal.terms_in(contract json) returns ibid.terms
 language plpgsql immutable as $$
 declare
 	terms ibid.terms;
@@ -245,7 +245,7 @@ begin
 			from json_each(c.fields) as f(pointer, rule)
 			cross join lateral json_to_record(f.rule) as r(type text, required text, max bigint, one_of jsonb,
 				scale int, above numeric, at_least numeric, below numeric, at_most numeric)),
-		c.unknown_fields, c.same_payload, k."from", k.scope, ibid.duration(k.retain), k.after_expiry,
+		c.unknown_fields, c.same_payload, k."from", k.scope, ibid_internal.duration(k.retain), k.after_expiry,
 		d.rejected, d.rejected_other_payload
 	into terms
 	from json_to_record(contract) as c(version int, command text, strategy text, staged json, fact text,
@@ -255,23 +255,23 @@ begin
 	cross join lateral json_to_record(c.duplicates) as d(rejected text, rejected_other_payload text);
 	return terms;
 end $$;
-comment on function ibid.terms_in(json) is 'what command_begin needs of a contract';
+comment on function ibid_internal.terms_in(json) is 'what command_begin needs of a contract';
 
-create function ibid.kept_terms(contract text) returns ibid.terms
+create function ibid_internal.kept_terms(contract text) returns ibid.terms
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
-	return ibid.terms_in(contract::json);
+	return ibid_internal.terms_in(contract::json);
 exception when data_exception then
 	return null; -- whoever uses it is told
 end $$;
-comment on function ibid.kept_terms(text) is 'terms_in, for a contract that is installed';
+comment on function ibid_internal.kept_terms(text) is 'terms_in, for a contract that is installed';
 
 -- Neither compressed nor moved out of the row unless it is far longer than contracts are.
 alter table ibid.contract set (toast_tuple_target = 8160);
 alter table ibid.contract add column terms ibid.terms
-	generated always as (case when kind = 'command' then ibid.kept_terms(text) end) stored;
+	generated always as (case when kind = 'command' then ibid_internal.kept_terms(text) end) stored;
 
-create function ibid.terms_of(of_operation text, of_version int) returns ibid.terms
+create function ibid_internal.terms_of(of_operation text, of_version int) returns ibid.terms
 language plpgsql stable as $$
 declare
 	terms ibid.terms := (select c.terms from ibid.contract as c
@@ -279,20 +279,20 @@ declare
 		order by c.version desc limit 1);
 begin
 	if terms.version is null then
-		terms := ibid.terms_in(ibid.contract_of(of_operation, of_version)); -- says what is wrong
+		terms := ibid_internal.terms_in(ibid.contract_of(of_operation, of_version)); -- says what is wrong
 	end if;
 	return terms;
 end $$;
-comment on function ibid.terms_of(text, int) is 'what command_begin needs of a contract; version null: the newest';
+comment on function ibid_internal.terms_of(text, int) is 'what command_begin needs of a contract; version null: the newest';
 
-create function ibid.uuid_v7() returns uuid
+create function ibid_internal.uuid_v7() returns uuid
 language plpgsql volatile parallel safe as $$
 declare
 	ms text := lpad(to_hex((date_part('epoch', clock_timestamp()) * 1000)::bigint), 12, '0');
 begin -- a v4 with the milliseconds in its first six bytes and another version
 	return left(ms, 8) || '-' || right(ms, 4) || '-7' || substr(gen_random_uuid()::text, 16);
 end $$;
-comment on function ibid.uuid_v7() is 'a new id, in the order of time';
+comment on function ibid_internal.uuid_v7() is 'a new id, in the order of time';
 
 -- ---- Begin --------------------------------------------------------------------------------------
 
@@ -310,7 +310,7 @@ end $$;
 -- Takes the identity for this transaction: the advisory lock that libibid takes too, so that a twin is
 -- answered without waiting. More than a thousand of them would fill the server's lock table: a bulk
 -- transaction then relies on its rows alone, and a twin waits for its commit.
-create function ibid.take_identity(tenant text, operation text, scope text, key text) returns boolean
+create function ibid_internal.take_identity(tenant text, operation text, scope text, key text) returns boolean
 language plpgsql as $$
 declare
 	locks int := coalesce(nullif(current_setting('ibid.locks', true), ''), '0')::int;
@@ -322,10 +322,10 @@ begin
 	noted := set_config('ibid.locks', (locks + 1)::text, true);
 	return pg_try_advisory_xact_lock(ibid.lock_key(tenant, operation, scope, key));
 end $$;
-comment on function ibid.take_identity(text, text, text, text) is 'is no twin running this identity now?';
+comment on function ibid_internal.take_identity(text, text, text, text) is 'is no twin running this identity now?';
 
 -- What a row that is there means for a duplicate: the decision table, as in libibid.
-create function ibid.verdict(terms ibid.terms, state text, same boolean, expired boolean) returns text
+create function ibid_internal.verdict(terms ibid.terms, state text, same boolean, expired boolean) returns text
 language plpgsql immutable as $$
 begin
 	return case
@@ -342,7 +342,7 @@ begin
 		when state = 'FAILED' then 'execute'
 		else 'in_progress' end;
 end $$;
-comment on function ibid.verdict(ibid.terms, text, boolean, boolean) is 'what a duplicate of a command gets';
+comment on function ibid_internal.verdict(ibid.terms, text, boolean, boolean) is 'what a duplicate of a command gets';
 
 create function ibid.command_begin(tenant text, operation text, key text, payload text,
 	client text default null, actor text default null, resource text default null,
@@ -374,20 +374,20 @@ declare
 	written oid[];
 begin
 	correctable := false;
-	perform ibid.demand_tenant(command_begin.tenant);
-	noted := ibid.check_names(command_begin.tenant, command_begin.client, command_begin.actor,
+	perform ibid_internal.demand_tenant(command_begin.tenant);
+	noted := ibid_internal.check_names(command_begin.tenant, command_begin.client, command_begin.actor,
 		command_begin.resource, command_begin.correlation_id, command_begin.causation_id);
 	if command_begin.traceparent is not null or command_begin.tracestate is not null then
-		trace := ibid.check_trace(command_begin.traceparent, command_begin.tracestate);
+		trace := ibid_internal.check_trace(command_begin.traceparent, command_begin.tracestate);
 	end if;
-	noted := ibid.check_bytes('payload', command_begin.payload, 4 << 20);
-	terms := ibid.terms_of(command_begin.operation, command_begin.contract_version);
+	noted := ibid_internal.check_bytes('payload', command_begin.payload, 4 << 20);
+	terms := ibid_internal.terms_of(command_begin.operation, command_begin.contract_version);
 	if terms.staged is not null then
 		raise exception 'operation % is staged: it is run by %', command_begin.operation,
 			case ibid.contract_of(command_begin.operation, terms.version) ->> 'handler'
 				when 'upstream' then '`ibid proxy`' else 'a program that calls ibid_stage' end
 			using errcode = 'IB010';
-	elsif coalesce(terms.payload, 'omit') <> 'omit' and ibid.needs_key(
+	elsif coalesce(terms.payload, 'omit') <> 'omit' and ibid_internal.needs_key(
 			ibid.contract_of(command_begin.operation, terms.version)) then
 		raise exception 'the payload of operation % is encrypted, and the key is not in the database',
 			command_begin.operation using errcode = 'IB012',
@@ -398,13 +398,13 @@ begin
 			'a program that calls ibid_submit', command_begin.operation, terms.strategy
 			using errcode = 'IB010';
 	end if;
-	own_scope := ibid.scope_among(terms.command, terms.scope, command_begin.client, command_begin.actor,
+	own_scope := ibid_internal.scope_among(terms.command, terms.scope, command_begin.client, command_begin.actor,
 		command_begin.resource);
-	own_key := case when json_typeof(terms.key_from) = 'string' and ibid.is_plain(command_begin.key, 255)
+	own_key := case when json_typeof(terms.key_from) = 'string' and ibid_internal.is_plain(command_begin.key, 255)
 		then command_begin.key
 		else ibid.key_of(ibid.contract_of(command_begin.operation, terms.version), command_begin.tenant,
 			command_begin.key, command_begin.payload) end;
-	print := sha256(convert_to(ibid.print_text(terms.command, terms.version::text, terms.same_payload,
+	print := sha256(convert_to(ibid_internal.print_text(terms.command, terms.version::text, terms.same_payload,
 		command_begin.tenant, command_begin.client, command_begin.actor, command_begin.resource,
 		command_begin.payload), 'UTF8'));
 
@@ -424,11 +424,11 @@ begin
 					command_begin.client, command_begin.actor, command_begin.resource, command_begin.payload);
 			end if;
 			unbound := seen.state = 'FAILED' and seen.scheme = 0;
-			decision := ibid.verdict(terms, seen.state, unbound or kept_print = seen.fingerprint,
+			decision := ibid_internal.verdict(terms, seen.state, unbound or kept_print = seen.fingerprint,
 				seen.expires_at <= now);
 		end if;
 		exit when gained or decision <> 'execute';
-		gained := ibid.take_identity(command_begin.tenant, command_begin.operation, own_scope, own_key);
+		gained := ibid_internal.take_identity(command_begin.tenant, command_begin.operation, own_scope, own_key);
 		if not gained then
 			decision := 'in_progress';
 			exit;
@@ -461,14 +461,14 @@ begin
 		return;
 	end if;
 
-	if not ibid.fields_hold(terms.fields, terms.unknown_fields, command_begin.payload) then
+	if not ibid_internal.fields_hold(terms.fields, terms.unknown_fields, command_begin.payload) then
 		contract := ibid.contract_of(command_begin.operation, terms.version);
-		wrong := ibid.wrong_fields(contract, command_begin.payload);
+		wrong := ibid_internal.wrong_fields(contract, command_begin.payload);
 		correctable := (unbound or seen.expires_at <= now) and contract #>> '{failures,validation}' = 'retry';
 		own_scheme := case when correctable then 0 else 1 end;
 	end if;
 	if seen.id is null then
-		command_id := ibid.uuid_v7();
+		command_id := ibid_internal.uuid_v7();
 		insert into ibid.command (tenant, operation, scope, key, id, state, scheme, contract_version,
 			fingerprint, linked, status, attempts, client, actor, created_at, expires_at)
 		values (command_begin.tenant, command_begin.operation, own_scope, own_key, command_id,
@@ -478,7 +478,7 @@ begin
 		returning cmin into place;
 	else
 		-- A command that ran its time out and runs again is another one; a second try is the same.
-		command_id := case when seen.expires_at <= now then ibid.uuid_v7() else seen.id end;
+		command_id := case when seen.expires_at <= now then ibid_internal.uuid_v7() else seen.id end;
 		update ibid.command as c set id = command_begin.command_id, state = 'IN_PROGRESS',
 			scheme = own_scheme, contract_version = terms.version, fingerprint = print, linked = false,
 			status = 0, resource_type = null, resource_id = null, reason = null, text = null,
@@ -497,7 +497,7 @@ begin
 			hint = 'retry the transaction';
 	end if;
 	if command_id <> seen.id then
-		perform ibid.forget_answers(command_begin.tenant, seen.id);
+		perform ibid_internal.forget_answers(command_begin.tenant, seen.id);
 	elsif unbound and seen.fingerprint <> print then -- the refused payload stays as evidence (I2)
 		insert into ibid.evidence as e (tenant, command_id, fingerprint, client, actor, first_at, last_at, count)
 		values (command_begin.tenant, seen.id, seen.fingerprint, coalesce(seen.client, ''),
@@ -506,15 +506,15 @@ begin
 			set last_at = greatest(e.last_at, excluded.last_at), count = e.count + 1;
 	end if;
 	if terms.payload is not null or seen.contract_version <> terms.version then
-		perform ibid.keep_payload(command_begin.tenant, command_id,
+		perform ibid_internal.keep_payload(command_begin.tenant, command_id,
 			ibid.contract_of(command_begin.operation, terms.version), command_begin.payload,
 			seen.id is not null);
 	end if;
 
 	if fresh and place = '0' then
 		written := '{}';
-	elsif not fresh and ibid.count_open(0) = '0' and current_setting('ibid.locks', true)::int <= 10 then
-		written := ibid.tables_written(); -- 30 us: not for each command of many
+	elsif not fresh and ibid_internal.count_open(0) = '0' and current_setting('ibid.locks', true)::int <= 10 then
+		written := ibid_internal.tables_written(); -- 30 us: not for each command of many
 	end if;
 	insert into ibid.open_command (xid, command_id, tenant, operation, scope, key, contract_version,
 		correlation_id, causation_id, trace, fact, keep, emits, written)
@@ -522,14 +522,14 @@ begin
 		own_scope, own_key, terms.version, command_begin.correlation_id, command_begin.causation_id,
 		trace, terms.fact, terms.keep, terms.emits, written);
 	noted := set_config('ibid.begun', command_id::text, true);
-	noted := ibid.count_open(1);
+	noted := ibid_internal.count_open(1);
 	if wrong is not null then
 		decision := 'rejected';
 		status := 422;
 		outcome := 'rejected';
 		reason := 'INVALID_PAYLOAD';
 		message := wrong;
-		perform ibid.refuse_command(command_id, 'validation', 422, 'INVALID_PAYLOAD', wrong);
+		perform ibid_internal.refuse_command(command_id, 'validation', 422, 'INVALID_PAYLOAD', wrong);
 	end if;
 	return next;
 end $$;
@@ -545,14 +545,14 @@ create function ibid.command_complete(command_id uuid, status int default 200, b
 returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
-	open ibid.open_command := ibid.take_open(command_complete.command_id);
+	open ibid.open_command := ibid_internal.take_open(command_complete.command_id);
 	now timestamptz := clock_timestamp();
 	done record;
 	noted text;
 begin
-	noted := ibid.check_bytes('resource''s type', command_complete.resource_type, 128);
-	noted := ibid.check_bytes('resource''s id', command_complete.resource_id, 255);
-	noted := ibid.check_bytes('body', command_complete.body, 4 << 20);
+	noted := ibid_internal.check_bytes('resource''s type', command_complete.resource_type, 128);
+	noted := ibid_internal.check_bytes('resource''s id', command_complete.resource_id, 255);
+	noted := ibid_internal.check_bytes('body', command_complete.body, 4 << 20);
 	if (command_complete.status between 200 and 399) is not true then
 		raise exception 'status % is no success: 200 to 399', coalesce(command_complete.status::text, 'null')
 			using errcode = 'IB010', hint = 'reject with ibid.command_reject, fail with ibid.command_fail';
@@ -578,21 +578,21 @@ begin
 	values (open.tenant, open.command_id, open.command_id, open.operation, open.contract_version, open.fact,
 		case when command_complete.linked then 'linked' else 'executed' end, done.client, done.actor,
 		command_complete.resource_type, command_complete.resource_id, open.correlation_id,
-		open.causation_id, ibid.traceparent_in(open.trace), ibid.tracestate_in(open.trace), done.fingerprint,
+		open.causation_id, ibid_internal.traceparent_in(open.trace), ibid_internal.tracestate_in(open.trace), done.fingerprint,
 		now);
 end $$;
 comment on function ibid.command_complete(uuid, int, text, text, text, boolean) is
 	'finishes a command that this transaction began: it and the caller''s changes commit together. linked: the '
 	'business fact was there before, and body and resource are those of the existing document';
 
-create function ibid.refuse_command(of_command uuid, class text, with_status int, code text, sentence text)
+create function ibid_internal.refuse_command(of_command uuid, class text, with_status int, code text, sentence text)
 returns void language plpgsql as $$
 declare
-	open ibid.open_command := ibid.take_open(of_command);
+	open ibid.open_command := ibid_internal.take_open(of_command);
 	contract json := ibid.contract_of(open.operation, open.contract_version);
 begin
 	if class <> 'validation' then
-		perform ibid.demand_undone(open);
+		perform ibid_internal.demand_undone(open);
 	end if;
 	if open.ordinal > 0 then
 		raise exception 'command % has emitted events: what is refused changes nothing', of_command
@@ -602,12 +602,12 @@ begin
 	update ibid.command as c set finished_at = clock_timestamp(),
 		state = case contract #>> array['failures', class] when 'final' then 'REJECTED' else 'FAILED' end,
 		status = with_status, reason = code, text = sentence, correlation_id = open.correlation_id,
-		causation_id = open.causation_id, traceparent = ibid.traceparent_in(open.trace),
-		tracestate = ibid.tracestate_in(open.trace)
+		causation_id = open.causation_id, traceparent = ibid_internal.traceparent_in(open.trace),
+		tracestate = ibid_internal.tracestate_in(open.trace)
 	where c.tenant = open.tenant and c.operation = open.operation and c.scope = open.scope
 		and c.key = open.key and c.id = open.command_id and c.state collate "POSIX" = 'IN_PROGRESS';
 end $$;
-comment on function ibid.refuse_command(uuid, text, int, text, text) is
+comment on function ibid_internal.refuse_command(uuid, text, int, text, text) is
 	'finishes a command without success: for good, or until it is tried again, as the contract says of the class';
 
 create function ibid.command_reject(command_id uuid, code text, status int default 422,
@@ -619,8 +619,8 @@ begin
 		raise exception 'reject needs a code of up to 64 A-Z, 0-9 and _, and a status from 400 to 499'
 			using errcode = 'IB010';
 	end if;
-	perform ibid.check_bytes('message', command_reject.message, 2000);
-	perform ibid.refuse_command(command_reject.command_id, 'business', command_reject.status,
+	perform ibid_internal.check_bytes('message', command_reject.message, 2000);
+	perform ibid_internal.refuse_command(command_reject.command_id, 'business', command_reject.status,
 		command_reject.code, command_reject.message);
 end $$;
 comment on function ibid.command_reject(uuid, text, int, text) is
@@ -629,8 +629,8 @@ comment on function ibid.command_reject(uuid, text, int, text) is
 create function ibid.command_fail(command_id uuid, message text default null)
 returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
-	perform ibid.check_bytes('message', command_fail.message, 2000);
-	perform ibid.refuse_command(command_fail.command_id, 'server', 500, 'HANDLER_FAILED',
+	perform ibid_internal.check_bytes('message', command_fail.message, 2000);
+	perform ibid_internal.refuse_command(command_fail.command_id, 'server', 500, 'HANDLER_FAILED',
 		command_fail.message);
 end $$;
 comment on function ibid.command_fail(uuid, text) is
@@ -638,7 +638,7 @@ comment on function ibid.command_fail(uuid, text) is
 
 -- ---- Emit ---------------------------------------------------------------------------------------
 
-create function ibid.emit_for_caller(aggregate_type text, aggregate_id text, event_type text, body text,
+create function ibid_internal.emit_for_caller(aggregate_type text, aggregate_id text, event_type text, body text,
 	version bigint, given_key text, of_command uuid)
 returns uuid language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -661,32 +661,32 @@ begin
 	if not found then
 		raise exception 'emit: no command is open in this transaction' using errcode = 'IB003';
 	end if;
-	if not ibid.is_event(open.ordinal, open.emits ? event_type, aggregate_type, aggregate_id, body, version,
+	if not ibid_internal.is_event(open.ordinal, open.emits ? event_type, aggregate_type, aggregate_id, body, version,
 			given_key) then
-		perform ibid.refuse_event(open.ordinal, aggregate_type, aggregate_id, event_type, body, version, given_key);
+		perform ibid_internal.refuse_event(open.ordinal, aggregate_type, aggregate_id, event_type, body, version, given_key);
 	end if;
 	-- by the newest contract that is kept
-	place := ibid.place_event(null, open.tenant, aggregate_type, aggregate_id, event_type, body);
+	place := ibid_internal.place_event(null, open.tenant, aggregate_type, aggregate_id, event_type, body);
 	return ibid.append_event(open.tenant, open.command_id, open.ordinal, aggregate_type, aggregate_id,
 		event_type, body, nullif(version, 0), given_key, open.correlation_id, open.causation_id,
-		clock_timestamp(), ibid.traceparent_in(open.trace), ibid.tracestate_in(open.trace), place.topic,
+		clock_timestamp(), ibid_internal.traceparent_in(open.trace), ibid_internal.tracestate_in(open.trace), place.topic,
 		place.partition_key, place.headers);
 end $$;
-comment on function ibid.emit_for_caller(text, text, text, text, bigint, text, uuid) is
+comment on function ibid_internal.emit_for_caller(text, text, text, text, bigint, text, uuid) is
 	'emit, for a command that the caller began in its own transaction';
 
 -- In SQL, so that the planner puts it into the expressions that call it.
-create function ibid.is_event(ordinal int, declared boolean, aggregate_type text, aggregate_id text, body text,
+create function ibid_internal.is_event(ordinal int, declared boolean, aggregate_type text, aggregate_id text, body text,
 	version bigint, given_key text)
 returns boolean language sql immutable as $$
 	select (declared and ordinal <= 65535 and octet_length(aggregate_type) between 1 and 255
 		and octet_length(aggregate_id) between 1 and 255 and octet_length(body) <= 1048576
 		and coalesce(octet_length(given_key), 1) between 1 and 255 and coalesce(version, 0) >= 0) is true
 $$;
-comment on function ibid.is_event(int, boolean, text, text, text, bigint, text) is
+comment on function ibid_internal.is_event(int, boolean, text, text, text, bigint, text) is
 	'is an event well formed and declared?';
 
-create function ibid.refuse_event(ordinal int, aggregate_type text, aggregate_id text, event_type text, body text,
+create function ibid_internal.refuse_event(ordinal int, aggregate_type text, aggregate_id text, event_type text, body text,
 	version bigint, given_key text)
 returns void language plpgsql immutable as $$
 begin
@@ -703,7 +703,7 @@ begin
 		else format('%s is not declared under the contract''s emits', event_type) end
 		using errcode = 'IB003';
 end $$;
-comment on function ibid.refuse_event(int, text, text, text, text, bigint, text) is
+comment on function ibid_internal.refuse_event(int, text, text, text, text, bigint, text) is
 	'fails with what is wrong with an event';
 
 -- Where ibid owns the transaction, its claim has left settings, and the rights are the caller's own: whoever
@@ -719,20 +719,20 @@ declare
 	noted text;
 begin
 	if ordinal is null then
-		return ibid.emit_for_caller(aggregate_type, aggregate_id, type, payload, version, key, null);
+		return ibid_internal.emit_for_caller(aggregate_type, aggregate_id, type, payload, version, key, null);
 	end if;
-	declared := ibid.declared_version(current_setting('ibid.emits'), type);
-	if not ibid.is_event(ordinal, declared is not null, aggregate_type, aggregate_id, payload, version, key) then
-		perform ibid.refuse_event(ordinal, aggregate_type, aggregate_id, type, payload, version, key);
+	declared := ibid_internal.declared_version(current_setting('ibid.emits'), type);
+	if not ibid_internal.is_event(ordinal, declared is not null, aggregate_type, aggregate_id, payload, version, key) then
+		perform ibid_internal.refuse_event(ordinal, aggregate_type, aggregate_id, type, payload, version, key);
 	end if;
 	-- by the contract that the process which runs the command has loaded
-	place := ibid.place_event(declared, current_setting('ibid.tenant'), aggregate_type, aggregate_id, type, payload);
+	place := ibid_internal.place_event(declared, current_setting('ibid.tenant'), aggregate_type, aggregate_id, type, payload);
 	noted := set_config('ibid.ordinal', ordinal::text, true); -- an assignment, because PERFORM is a query
 	return ibid.append_event(current_setting('ibid.tenant'), current_setting('ibid.command_id')::uuid,
 		ordinal, aggregate_type, aggregate_id, type, payload, nullif(version, 0), key,
 		nullif(current_setting('ibid.correlation_id'), ''),
 		nullif(current_setting('ibid.causation_id'), ''), current_setting('ibid.now')::timestamptz,
-		ibid.traceparent_in(trace), ibid.tracestate_in(trace), place.topic, place.partition_key,
+		ibid_internal.traceparent_in(trace), ibid_internal.tracestate_in(trace), place.topic, place.partition_key,
 		place.headers);
 end $$;
 
@@ -748,7 +748,7 @@ begin -- the cast refuses what is not JSON
 	if command_id is null and current_setting('ibid.ordinal', true) <> '' then
 		return ibid.emit_json(aggregate_type, aggregate_id, type, payload::json::text, version, key);
 	end if;
-	return ibid.emit_for_caller(aggregate_type, aggregate_id, type, payload::json::text, version, key, command_id);
+	return ibid_internal.emit_for_caller(aggregate_type, aggregate_id, type, payload::json::text, version, key, command_id);
 end $$;
 comment on function ibid.emit(text, text, text, text, bigint, text, uuid) is
 	'appends an event for the running command; version: of the aggregate after it, 0 or null for the next; '
@@ -761,7 +761,7 @@ begin
 	if command_id is null and current_setting('ibid.ordinal', true) <> '' then
 		return ibid.emit_json(aggregate_type, aggregate_id, type, payload::text, version, key);
 	end if;
-	return ibid.emit_for_caller(aggregate_type, aggregate_id, type, payload::text, version, key, command_id);
+	return ibid_internal.emit_for_caller(aggregate_type, aggregate_id, type, payload::text, version, key, command_id);
 end $$;
 comment on function ibid.emit(text, text, text, jsonb, bigint, text, uuid) is 'emit, with a jsonb payload';
 

@@ -26,7 +26,7 @@ create trigger archive_is_never_emptied before truncate on ibid.archive
 	for each statement execute function ibid.refuse_edit();
 
 -- The next month that is over and old, whether or not all of it is done; no name: there is none.
-create function ibid.next_event_month(after text, old timestamptz, now timestamptz, out part text, out name text,
+create function ibid_internal.next_event_month(after text, old timestamptz, now timestamptz, out part text, out name text,
 	out from_id uuid, out to_id uuid, out events bigint)
 language plpgsql stable as $$
 declare
@@ -44,17 +44,17 @@ begin
 		execute format('select exists (select from ibid.%I where created_at >= $1)', part) into young using old;
 		continue when young;
 		execute format('select count(*) from ibid.%I', part) into events;
-		from_id := ibid.first_id(month at time zone 'UTC');
-		to_id := ibid.first_id((month + interval '1 month') at time zone 'UTC');
+		from_id := ibid_internal.first_id(month at time zone 'UTC');
+		to_id := ibid_internal.first_id((month + interval '1 month') at time zone 'UTC');
 		name := to_char(month, 'YYYYMMDD') || '-' || to_char(month + interval '1 month', 'YYYYMMDD');
 		return;
 	end loop;
 	part := null;
 end $$;
-comment on function ibid.next_event_month(text, timestamptz, timestamptz) is 'the next month of events that may go';
+comment on function ibid_internal.next_event_month(text, timestamptz, timestamptz) is 'the next month of events that may go';
 
 -- Done is an event that arrived, or that a person skipped or cancelled, at every destination it was written for.
-create function ibid.undone_events(low uuid, high uuid)
+create function ibid_internal.undone_events(low uuid, high uuid)
 returns table (destination text, state text, events bigint, since timestamptz) language plpgsql stable as $$
 begin
 	return query
@@ -77,15 +77,15 @@ begin
 	group by w.destination, w.state
 	order by w.destination, w.state;
 end $$;
-comment on function ibid.undone_events(uuid, uuid) is 'what keeps events from being removed, by destination';
+comment on function ibid_internal.undone_events(uuid, uuid) is 'what keeps events from being removed, by destination';
 
 -- An event with its evidence and what became of it where it did not arrive: a line of an archive.
-create function ibid.archive_line(of_tenant text, of_id uuid) returns text language plpgsql stable as $$
+create function ibid_internal.archive_line(of_tenant text, of_id uuid) returns text language plpgsql stable as $$
 begin
 	return (select row_to_json(line) from (
 		select e.tenant, e.id, e.key, e.command_id, e.ordinal, e.type, e.aggregatetype, e.aggregateid, e.version,
 			e.topic, e.partition_key, e.headers, e.payload, e.correlation_id, e.causation_id, e.traceparent,
-			e.tracestate, ibid.microseconds(e.created_at) as created_us, e.lane,
+			e.tracestate, ibid_internal.microseconds(e.created_at) as created_us, e.lane,
 			e.xid::text as xid, e.follows::text as follows,
 			(select coalesce(json_agg(row_to_json(each)), '[]') from (
 				select d.destination, d.token, (extract(epoch from d.at) * 1000000)::bigint as at_us, d.place,
@@ -100,10 +100,10 @@ begin
 				order by h.destination) as each) as holds
 		from ibid.event as e where e.tenant = of_tenant and e.id = of_id) as line);
 end $$;
-comment on function ibid.archive_line(text, uuid) is 'an event as it is archived; null: there is none';
+comment on function ibid_internal.archive_line(text, uuid) is 'an event as it is archived; null: there is none';
 
 -- The same while nothing came, went or changed.
-create function ibid.event_seal(low uuid, high uuid) returns text language plpgsql stable as $$
+create function ibid_internal.event_seal(low uuid, high uuid) returns text language plpgsql stable as $$
 begin
 	return (select count(*) || ':' || coalesce(sum(hashtextextended(e::text, 0)::numeric), 0)
 			from ibid.event as e where e.id >= low and e.id < high)
@@ -112,10 +112,10 @@ begin
 		|| '/' || (select count(*) || ':' || coalesce(sum(hashtextextended(h::text, 0)::numeric), 0)
 			from ibid.delivery_hold as h where h.event_id >= low and h.event_id < high);
 end $$;
-comment on function ibid.event_seal(uuid, uuid) is 'a digest of events and their deliveries, to compare with a later one';
+comment on function ibid_internal.event_seal(uuid, uuid) is 'a digest of events and their deliveries, to compare with a later one';
 
 -- While it looks, others may read the month and nobody may write to it; only the drop itself is in the way of all.
-create function ibid.drop_event_month(part text, low uuid, high uuid, seal text) returns void
+create function ibid_internal.drop_event_month(part text, low uuid, high uuid, seal text) returns void
 language plpgsql set lock_timeout = '3s' as $$
 declare
 	evidence constant text := replace(part, 'event', 'delivery');
@@ -132,7 +132,7 @@ begin
 		execute format('lock table ibid.%I in share row exclusive mode', evidence);
 	end if;
 	perform from ibid.delivery_hold as h where h.event_id >= low and h.event_id < high for update;
-	if exists (select from ibid.undone_events(low, high)) or ibid.event_seal(low, high) <> seal then
+	if exists (select from ibid_internal.undone_events(low, high)) or ibid_internal.event_seal(low, high) <> seal then
 		raise exception 'events of % changed while they were archived', part using errcode = 'serialization_failure';
 	end if;
 	delete from ibid.delivery_hold as h where h.event_id >= low and h.event_id < high;
@@ -141,34 +141,34 @@ begin
 	end if;
 	execute format('drop table ibid.%I', part);
 end $$;
-comment on function ibid.drop_event_month(text, uuid, uuid, text) is
+comment on function ibid_internal.drop_event_month(text, uuid, uuid, text) is
 	'drops a month of events that are all done and still as they were when its seal was read';
 
 -- ---- Back ---------------------------------------------------------------------------------------
 
-create function ibid.month_of(id uuid) returns timestamp language sql immutable as $$
+create function ibid_internal.month_of(id uuid) returns timestamp language sql immutable as $$
 	select date_trunc('month', timestamp 'epoch'
 		+ ('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint * interval '1 millisecond')
 $$;
-comment on function ibid.month_of(uuid) is 'the month of a UUIDv7, in UTC';
+comment on function ibid_internal.month_of(uuid) is 'the month of a UUIDv7, in UTC';
 
 -- Months that were dropped. As in make_partitions: none where the default partition has rows of it.
-create function ibid.make_event_months(first_id uuid, last_id uuid) returns void
+create function ibid_internal.make_event_months(first_id uuid, last_id uuid) returns void
 language plpgsql set lock_timeout = '3s' as $$
 declare
-	month timestamp := ibid.month_of(first_id);
+	month timestamp := ibid_internal.month_of(first_id);
 	root text;
 	part text;
 begin
 	perform pg_advisory_xact_lock(hashtextextended('ibid.make_partitions', 0));
-	while month <= ibid.month_of(last_id) loop
+	while month <= ibid_internal.month_of(last_id) loop
 		foreach root in array array['event', 'delivery'] loop
 			part := root || '_' || to_char(month, 'YYYYMM');
 			continue when to_regclass('ibid.' || part) is not null;
 			begin
 				execute format('create table ibid.%I partition of ibid.%I for values from (%L) to (%L)', part, root,
-					ibid.first_id(month at time zone 'UTC'),
-					ibid.first_id((month + interval '1 month') at time zone 'UTC'));
+					ibid_internal.first_id(month at time zone 'UTC'),
+					ibid_internal.first_id((month + interval '1 month') at time zone 'UTC'));
 				execute format('create trigger %I before truncate on ibid.%I for each statement
 					execute function ibid.refuse_edit()', root || '_is_never_emptied', part);
 			exception when check_violation then
@@ -178,12 +178,12 @@ begin
 		month := month + interval '1 month';
 	end loop;
 end $$;
-comment on function ibid.make_event_months(uuid, uuid) is 'makes the partitions that restored events go to';
+comment on function ibid_internal.make_event_months(uuid, uuid) is 'makes the partitions that restored events go to';
 
 -- An event keeps its transaction id: every cursor is past it, and it is not sent again. The id of another server (or
 -- one that this server has yet to give) means nothing here: 3 is the first there is, and before every cursor, too. Who
 -- leases a lane anew, and begins at the beginning, leaves out what has evidence or stands in the hold.
-create function ibid.restore_events(lines text[], system text, out restored bigint, out present bigint)
+create function ibid_internal.restore_events(lines text[], system text, out restored bigint, out present bigint)
 language plpgsql as $$
 declare
 	home constant boolean := system = (select system_identifier::text from pg_control_system());
@@ -196,7 +196,7 @@ begin
 	restored := 0; present := 0;
 	foreach line in array lines loop
 		given := line;
-		found_line := ibid.archive_line(given ->> 'tenant', (given ->> 'id')::uuid);
+		found_line := ibid_internal.archive_line(given ->> 'tenant', (given ->> 'id')::uuid);
 		if found_line::jsonb - '{xid,follows}'::text[] <> line::jsonb - '{xid,follows}'::text[] then
 			raise exception 'event % of tenant % is in the store already, and not as it was archived',
 				given ->> 'id', given ->> 'tenant' using errcode = 'IB017';
@@ -235,5 +235,5 @@ begin
 		restored := restored + 1;
 	end loop;
 end $$;
-comment on function ibid.restore_events(text[], text) is
+comment on function ibid_internal.restore_events(text[], text) is
 	'puts archived events back, with their evidence; what is there already is left; heads of aggregates are not moved';

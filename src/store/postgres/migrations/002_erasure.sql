@@ -42,15 +42,15 @@ begin
 		using errcode = 'IB007';
 end $$;
 
-create function ibid.erased_name(name text) returns text
+create function ibid_internal.erased_name(name text) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select case when name <> '' then 'erased' else name end
 $$;
-comment on function ibid.erased_name(text) is 'what stands for a name that was erased; none stays none';
+comment on function ibid_internal.erased_name(text) is 'what stands for a name that was erased; none stays none';
 
 -- Of the commands in the window, those that the erasure is about: one command (no filter), a resource's, an
 -- actor's.
-create function ibid.erasable(of_tenant text, after uuid, upto uuid, of_type text, of_resource text,
+create function ibid_internal.erasable(of_tenant text, after uuid, upto uuid, of_type text, of_resource text,
 	of_actor text)
 returns setof uuid language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 begin
@@ -62,11 +62,11 @@ begin
 			or a.resource_type = of_type and a.resource_id = of_resource
 			or c.actor = of_actor or a.actor = of_actor);
 end $$;
-comment on function ibid.erasable(text, uuid, uuid, text, text, text) is
+comment on function ibid_internal.erasable(text, uuid, uuid, text, text, text) is
 	'the commands of a window of ids that an erasure is about';
 
 -- How many of them have something to lose.
-create function ibid.erasable_count(of_tenant text, ids uuid[], of_actor text) returns bigint
+create function ibid_internal.erasable_count(of_tenant text, ids uuid[], of_actor text) returns bigint
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 begin
 	return (select count(*) from ibid.command as c
@@ -84,10 +84,10 @@ begin
 		or exists (select from ibid.exception as x where x.tenant = c.tenant and x.subject_type = 'command'
 			and x.subject_id = c.id::text and (x.detail is not null or x.note is not null))));
 end $$;
-comment on function ibid.erasable_count(text, uuid[], text) is 'of how many commands something would be erased';
+comment on function ibid_internal.erasable_count(text, uuid[], text) is 'of how many commands something would be erased';
 
 -- The senders' names of conflicts. Rows that differed in nothing else become one.
-create function ibid.erase_evidence(of_tenant text, ids uuid[], after uuid, upto uuid, of_actor text)
+create function ibid_internal.erase_evidence(of_tenant text, ids uuid[], after uuid, upto uuid, of_actor text)
 returns bigint language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
 	erased bigint;
@@ -100,7 +100,7 @@ begin
 		returning e.*),
 	put as (
 		insert into ibid.evidence as e (tenant, command_id, fingerprint, client, actor, first_at, last_at, count)
-		select o.tenant, o.command_id, o.fingerprint, ibid.erased_name(o.client), ibid.erased_name(o.actor),
+		select o.tenant, o.command_id, o.fingerprint, ibid_internal.erased_name(o.client), ibid_internal.erased_name(o.actor),
 			min(o.first_at), max(o.last_at), sum(o.count)
 		from old as o group by 1, 2, 3, 4, 5
 		on conflict (tenant, command_id, fingerprint, client, actor) do update
@@ -109,12 +109,12 @@ begin
 	select count(*) into erased from old;
 	return erased;
 end $$;
-comment on function ibid.erase_evidence(text, uuid[], uuid, uuid, text) is
+comment on function ibid_internal.erase_evidence(text, uuid[], uuid, uuid, text) is
 	'erases the senders of conflicts; what is left of them is counted together';
 
 -- One step: at most `batch` commands after at_id; a single one where it stands alone between at_id and `single`.
 -- What has no outcome is left, and counted. The record is written with what it records.
-create function ibid.erase_commands(erasure uuid, of_tenant text, inout at_id uuid, single uuid, of_type text,
+create function ibid_internal.erase_commands(erasure uuid, of_tenant text, inout at_id uuid, single uuid, of_type text,
 	of_resource text, of_actor text, batch int, by_whom text, why text, selected text, now timestamptz,
 	out done boolean, out commands bigint, out payloads bigint, out bodies bigint, out texts bigint,
 	out events bigint, out names bigint, out exceptions bigint, out left_alone bigint)
@@ -144,15 +144,15 @@ begin
 	marked := set_config('ibid.erasing', pg_current_xact_id()::text, true);
 	perform from ibid.command as c
 	where c.tenant collate "POSIX" = of_tenant
-		and c.id in (select ibid.erasable(of_tenant, after, upto, of_type, of_resource, of_actor))
+		and c.id in (select ibid_internal.erasable(of_tenant, after, upto, of_type, of_resource, of_actor))
 	order by c.id for update;
 	select array_agg(c.id) filter (where c.state in ('COMPLETED', 'REJECTED', 'FAILED')),
 		count(*) filter (where c.state not in ('COMPLETED', 'REJECTED', 'FAILED'))
 	into ids, left_alone from ibid.command as c
 	where c.tenant collate "POSIX" = of_tenant
-		and c.id in (select ibid.erasable(of_tenant, after, upto, of_type, of_resource, of_actor));
+		and c.id in (select ibid_internal.erasable(of_tenant, after, upto, of_type, of_resource, of_actor));
 	ids := coalesce(ids, '{}');
-	commands := ibid.erasable_count(of_tenant, ids, of_actor);
+	commands := ibid_internal.erasable_count(of_tenant, ids, of_actor);
 
 	delete from ibid.payload as p where p.tenant = of_tenant and p.command_id = any (ids);
 	get diagnostics payloads = row_count;
@@ -170,26 +170,26 @@ begin
 		and e.id between overlay(i.id::text placing '0000' from 33)::uuid
 			and overlay(i.id::text placing 'ffff' from 33)::uuid;
 	get diagnostics events = row_count;
-	names := ibid.erase_evidence(of_tenant, ids, after, upto, of_actor);
+	names := ibid_internal.erase_evidence(of_tenant, ids, after, upto, of_actor);
 	update ibid.duplicate_seen as d
-	set client = ibid.erased_name(d.client), actor = ibid.erased_name(d.actor)
+	set client = ibid_internal.erased_name(d.client), actor = ibid_internal.erased_name(d.actor)
 	where d.tenant = of_tenant and d.command_id > after and d.command_id <= upto
 		and (d.command_id = any (ids) or d.actor = of_actor)
 		and (d.client not in ('', 'erased') or d.actor not in ('', 'erased'));
 	get diagnostics more = row_count;
 	names := names + more;
 	update ibid.exception as x set detail = null, note = null, service_answer = null,
-		source = case when of_actor is null then x.source else ibid.erased_name(x.source) end
+		source = case when of_actor is null then x.source else ibid_internal.erased_name(x.source) end
 	where x.tenant = of_tenant and x.subject_type = 'command' and x.subject_id = any (ids::text[])
 		and (x.detail is not null or x.note is not null
 			or of_actor is not null and x.source not in ('', 'erased'));
 	get diagnostics exceptions = row_count;
 	if of_actor is not null then
-		update ibid.command as c set client = ibid.erased_name(c.client), actor = ibid.erased_name(c.actor)
+		update ibid.command as c set client = ibid_internal.erased_name(c.client), actor = ibid_internal.erased_name(c.actor)
 		where c.tenant collate "POSIX" = of_tenant and c.id = any (ids);
 		get diagnostics more = row_count;
 		names := names + more;
-		update ibid.audit as a set client = ibid.erased_name(a.client), actor = ibid.erased_name(a.actor)
+		update ibid.audit as a set client = ibid_internal.erased_name(a.client), actor = ibid_internal.erased_name(a.actor)
 		where a.tenant = of_tenant and a.id = any (ids);
 		get diagnostics more = row_count;
 		names := names + more;
@@ -209,5 +209,5 @@ begin
 		update ibid.erasure as e set finished_at = now where e.tenant = of_tenant and e.id = erasure;
 	end if;
 end $$;
-comment on function ibid.erase_commands(uuid, text, uuid, uuid, text, text, text, int, text, text, text,
+comment on function ibid_internal.erase_commands(uuid, text, uuid, uuid, text, text, text, int, text, text, text,
 	timestamptz) is 'one bounded step of an erasure';

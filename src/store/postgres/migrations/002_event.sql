@@ -14,14 +14,14 @@ create type ibid.event_terms as (
 );
 comment on type ibid.event_terms is 'what emit needs of the contract of an event';
 
-create function ibid.event_terms_in(contract json) returns ibid.event_terms
+create function ibid_internal.event_terms_in(contract json) returns ibid.event_terms
 language plpgsql immutable as $$
 declare
 	terms ibid.event_terms;
 begin
 	select c.version, c.aggregate, c.topic, c.partition_key,
-		case when left(c.partition_key, 1) = '/' then ibid.pointer_path(c.partition_key) end,
-		array(select row (r.pointer, ibid.pointer_path(r.pointer))::ibid.event_field
+		case when left(c.partition_key, 1) = '/' then ibid_internal.pointer_path(c.partition_key) end,
+		array(select row (r.pointer, ibid_internal.pointer_path(r.pointer))::ibid.event_field
 			from json_array_elements_text(c.required) with ordinality as r(pointer, place) order by place),
 		c.max_bytes, format('{"event_version":"%s"%s}', c.version,
 			(select format(',"deliver_to":"%s"', string_agg(d.name, ',' order by d.place))
@@ -31,43 +31,43 @@ begin
 		max_bytes int, deliver_to json);
 	return terms;
 end $$;
-comment on function ibid.event_terms_in(json) is 'what emit needs of the contract of an event';
+comment on function ibid_internal.event_terms_in(json) is 'what emit needs of the contract of an event';
 
-create function ibid.kept_event_terms(contract text) returns ibid.event_terms
+create function ibid_internal.kept_event_terms(contract text) returns ibid.event_terms
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
-	return ibid.event_terms_in(contract::json);
+	return ibid_internal.event_terms_in(contract::json);
 exception when data_exception then
 	return null; -- whoever uses it is told
 end $$;
-comment on function ibid.kept_event_terms(text) is 'event_terms_in, for a contract that is installed';
+comment on function ibid_internal.kept_event_terms(text) is 'event_terms_in, for a contract that is installed';
 
 alter table ibid.contract add column event_terms ibid.event_terms
-	generated always as (case when kind = 'event' then ibid.kept_event_terms(text) end) stored;
+	generated always as (case when kind = 'event' then ibid_internal.kept_event_terms(text) end) stored;
 
 -- What a claim tells of the types that its command declares: A:1,B for an A under version 1 of its contract and
 -- a B that has none. Null: it is not declared; 0: it has no contract. In SQL, so that the planner puts it into
 -- the expressions that call it.
-create function ibid.declared_version(emits text, type text) returns int language sql immutable as $$
+create function ibid_internal.declared_version(emits text, type text) returns int language sql immutable as $$
 	select case when type = '' or translate(type, ',:', '') <> type then null
 		when strpos(',' || emits, ',' || type || ':') > 0
 			then split_part(split_part(',' || emits, ',' || type || ':', 2), ',', 1)::int
 		when strpos(',' || emits || ',', ',' || type || ',') > 0 then 0 end
 $$;
-comment on function ibid.declared_version(text, text) is
+comment on function ibid_internal.declared_version(text, text) is
 	'under which version of its contract a command emits an event; 0: it has none; null: it is not declared';
 
 -- ---- Holding an event to it ---------------------------------------------------------------------
 
-create function ibid.event_violates(terms ibid.event_terms, event_type text, sentence text) returns void
+create function ibid_internal.event_violates(terms ibid.event_terms, event_type text, sentence text) returns void
 language plpgsql immutable as $$
 begin
 	raise exception 'event % version %: %', event_type, terms.version, sentence using errcode = 'IB013';
 end $$;
-comment on function ibid.event_violates(ibid.event_terms, text, text) is
+comment on function ibid_internal.event_violates(ibid.event_terms, text, text) is
 	'fails with what an event violates of its contract';
 
-create function ibid.event_partition_key(terms ibid.event_terms, event_type text, payload jsonb) returns text
+create function ibid_internal.event_partition_key(terms ibid.event_terms, event_type text, payload jsonb) returns text
 language plpgsql immutable as $$
 declare
 	value jsonb := payload #> terms.key_path;
@@ -87,15 +87,15 @@ begin
 		key := trunc(key::numeric)::text; -- 100, 1e2 and 100.0 are one key
 	end if;
 	if wrong is not null then
-		perform ibid.event_violates(terms, event_type, format('its partition key %s %s', terms.key_from, wrong));
+		perform ibid_internal.event_violates(terms, event_type, format('its partition key %s %s', terms.key_from, wrong));
 	end if;
 	return key;
 end $$;
-comment on function ibid.event_partition_key(ibid.event_terms, text, jsonb) is
+comment on function ibid_internal.event_partition_key(ibid.event_terms, text, jsonb) is
 	'the partition key that an event''s payload holds';
 
 -- Returns its partition key.
-create function ibid.check_event(terms ibid.event_terms, of_tenant text, aggregate_type text, aggregate_id text,
+create function ibid_internal.check_event(terms ibid.event_terms, of_tenant text, aggregate_type text, aggregate_id text,
 	event_type text, body text)
 returns text language plpgsql immutable as $$
 declare
@@ -104,26 +104,26 @@ declare
 	field ibid.event_field;
 begin
 	if aggregate_type <> terms.aggregate then
-		perform ibid.event_violates(terms, event_type, format('its aggregate is %s, and its contract says %s',
+		perform ibid_internal.event_violates(terms, event_type, format('its aggregate is %s, and its contract says %s',
 			left(aggregate_type, 80), terms.aggregate));
 	elsif octet_length(body) > terms.max_bytes then
-		perform ibid.event_violates(terms, event_type, format('its payload has %s bytes, and its contract allows %s',
+		perform ibid_internal.event_violates(terms, event_type, format('its payload has %s bytes, and its contract allows %s',
 			octet_length(body), terms.max_bytes));
 	end if;
 	foreach field in array terms.required loop
 		if payload #>> field.path is null then
-			perform ibid.event_violates(terms, event_type,
+			perform ibid_internal.event_violates(terms, event_type,
 				format('%s is missing, which its contract requires', field.pointer));
 		end if;
 	end loop;
-	return case when terms.key_path is not null then ibid.event_partition_key(terms, event_type, payload)
+	return case when terms.key_path is not null then ibid_internal.event_partition_key(terms, event_type, payload)
 		when terms.key_from = 'tenant' then of_tenant else aggregate_id end;
 end $$;
-comment on function ibid.check_event(ibid.event_terms, text, text, text, text, text) is
+comment on function ibid_internal.check_event(ibid.event_terms, text, text, text, text, text) is
 	'holds an event to its contract, and gives its partition key';
 
 -- One look, by the primary key. Of a process that runs a command, its contracts are kept before it runs any.
-create function ibid.place_event(of_version int, of_tenant text, aggregate_type text, aggregate_id text,
+create function ibid_internal.place_event(of_version int, of_tenant text, aggregate_type text, aggregate_id text,
 	event_type text, body text, out topic text, out partition_key text, out headers text)
 language plpgsql stable as $$
 declare
@@ -132,11 +132,11 @@ begin
 	if of_version = 0 then
 		return;
 	end if;
-	terms := (select coalesce(c.event_terms, ibid.event_terms_in(c.text::json)) from ibid.contract as c
+	terms := (select coalesce(c.event_terms, ibid_internal.event_terms_in(c.text::json)) from ibid.contract as c
 		where c.kind = 'event' and c.name = event_type and (of_version is null or c.version = of_version)
 		order by c.version desc limit 1);
 	if terms.version is not null then
-		partition_key := ibid.check_event(terms, of_tenant, aggregate_type, aggregate_id, event_type, body);
+		partition_key := ibid_internal.check_event(terms, of_tenant, aggregate_type, aggregate_id, event_type, body);
 		topic := terms.topic;
 		headers := terms.headers;
 	elsif of_version is not null then
@@ -144,7 +144,7 @@ begin
 			using errcode = 'IB013', hint = 'install it with ibid contract apply DIR';
 	end if;
 end $$;
-comment on function ibid.place_event(int, text, text, text, text, text) is
+comment on function ibid_internal.place_event(int, text, text, text, text, text) is
 	'holds an event to a version of its contract (null: the newest, if there is any; 0: none), and says where it goes';
 
 -- ---- Appending ----------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ begin
 	-- The head goes from v - 1 to v; an aggregate that nobody has seen is at 0. See 002_outbox for the rest.
 	if wanted is null or wanted = 1 then
 		insert into ibid.aggregate as head (tenant, type, id, version, lane, xid)
-		values (of_tenant, aggregate_type, aggregate_id, 1, ibid.lane_of(of_tenant, aggregate_type, aggregate_id),
+		values (of_tenant, aggregate_type, aggregate_id, 1, ibid_internal.lane_of(of_tenant, aggregate_type, aggregate_id),
 			sent_by)
 		on conflict (tenant, type, id) do update set version = head.version + 1,
 				xid = coalesce(sent_by, head.xid),

@@ -10,7 +10,7 @@
 alter table ibid.command drop constraint command_state_check;
 alter table ibid.command drop constraint command_audit_check;
 
-create function ibid.express_claim(lock bigint, new_id text, of_tenant text, of_operation text,
+create function ibid_internal.express_claim(lock bigint, new_id text, of_tenant text, of_operation text,
 	of_scope text, of_key text, correlation text, causation text, emits text, now text, busy text,
 	trace text)
 returns void language plpgsql as $$
@@ -53,10 +53,10 @@ begin
 		done := set_config('synchronous_commit', 'on', true); -- I10, whatever the default
 	end if;
 end $$;
-comment on function ibid.express_claim(bigint, text, text, text, text, text, text, text, text, text, text, text) is
+comment on function ibid_internal.express_claim(bigint, text, text, text, text, text, text, text, text, text, text, text) is
 	'takes an identity without waiting and tells emit what runs, or fails; a notice is the row that has it';
 
-create function ibid.express_finish(of_tenant text, of_operation text, of_scope text, of_key text,
+create function ibid_internal.express_finish(of_tenant text, of_operation text, of_scope text, of_key text,
 	new_id uuid, scheme int, contract_version int, fingerprint bytea, client text, actor text,
 	at timestamptz, expires timestamptz, keep_status boolean, keep_resource boolean, fact text,
 	correlation text, causation text, trace text, status bigint, resource_type text, resource_id text)
@@ -76,9 +76,9 @@ begin
 		actor, resource_type, resource_id, correlation_id, causation_id, traceparent, tracestate,
 		fingerprint, at)
 	values (of_tenant, new_id, new_id, of_operation, contract_version, fact, 'executed', client, actor,
-		resource_type, resource_id, correlation, causation, ibid.traceparent_in(trace),
-		ibid.tracestate_in(trace), fingerprint, at);
+		resource_type, resource_id, correlation, causation, ibid_internal.traceparent_in(trace),
+		ibid_internal.tracestate_in(trace), fingerprint, at);
 end $$;
-comment on function ibid.express_finish(text, text, text, text, uuid, int, int, bytea, text, text,
+comment on function ibid_internal.express_finish(text, text, text, text, uuid, int, int, bytea, text, text,
 	timestamptz, timestamptz, boolean, boolean, text, text, text, text, bigint, text, text) is
 	'writes the row and the audit entry of a command whose script has answered';

@@ -3,16 +3,16 @@
 -- Sentences say pointer and rule, never the value: it may be a secret. The payload is known to be JSON
 -- without duplicate names: fingerprint has read it.
 
-create function ibid.pointer_path(pointer text) returns text[]
+create function ibid_internal.pointer_path(pointer text) returns text[]
 language plpgsql immutable strict parallel safe as $$
 begin -- ~1 before ~0: ~01 is ~1
 	return array(select replace(replace(part, '~1', '/'), '~0', '~')
 		from unnest((string_to_array(pointer, '/'))[2:]) with ordinality as parts (part, place)
 		order by place);
 end $$;
-comment on function ibid.pointer_path(text) is 'a JSON Pointer as the path that #> takes';
+comment on function ibid_internal.pointer_path(text) is 'a JSON Pointer as the path that #> takes';
 
-create function ibid.wrong_bound(rule json, value numeric) returns text
+create function ibid_internal.wrong_bound(rule json, value numeric) returns text
 language plpgsql immutable as $$
 begin
 	return case
@@ -21,9 +21,9 @@ begin
 		when value >= (rule ->> 'below')::numeric then 'must be below ' || (rule ->> 'below')
 		when value > (rule ->> 'at_most')::numeric then 'must be at most ' || (rule ->> 'at_most') end;
 end $$;
-comment on function ibid.wrong_bound(json, numeric) is 'which bound of a field a number breaks, or null';
+comment on function ibid_internal.wrong_bound(json, numeric) is 'which bound of a field a number breaks, or null';
 
-create function ibid.wrong_number(rule json, value json) returns text
+create function ibid_internal.wrong_number(rule json, value json) returns text
 language plpgsql immutable as $$
 declare
 	written text := value::text;
@@ -41,7 +41,7 @@ begin
 		return shape;
 	end if;
 	if written ~ '^-?[0.]+([eE].*)?$' then
-		return ibid.wrong_bound(rule, 0);
+		return ibid_internal.wrong_bound(rule, 0);
 	end if;
 	power := ltrim(substring(written from '[eE][+-]?([0-9]+)$'), '0');
 	if length(power) > 4 then -- beyond what numeric holds
@@ -52,11 +52,11 @@ begin
 		when scale(exact) > most then places
 		when integer and (exact < -9223372036854775808 or exact > 9223372036854775807) then size
 		when abs(exact) * 10::numeric ^ scale(exact) >= 1e38 then size
-		else ibid.wrong_bound(rule, exact) end;
+		else ibid_internal.wrong_bound(rule, exact) end;
 end $$;
-comment on function ibid.wrong_number(json, json) is 'what is wrong with the value of a number field, or null';
+comment on function ibid_internal.wrong_number(json, json) is 'what is wrong with the value of a number field, or null';
 
-create function ibid.is_date(written text) returns boolean
+create function ibid_internal.is_date(written text) returns boolean
 language plpgsql immutable as $$
 begin
 	return written ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$' and written !~ '^0000' -- there is no year 0 here
@@ -65,10 +65,10 @@ begin
 exception when datetime_field_overflow then
 	return false;
 end $$;
-comment on function ibid.is_date(text) is 'YYYY-MM-DD, and a day that exists, also here';
+comment on function ibid_internal.is_date(text) is 'YYYY-MM-DD, and a day that exists, also here';
 
 -- nul: the character that stands for U+0000, which no text here can hold; '' where there is none.
-create function ibid.wrong_value(rule json, value json, nul text) returns text
+create function ibid_internal.wrong_value(rule json, value json, nul text) returns text
 language plpgsql stable as $$
 declare
 	kind text := rule ->> 'type';
@@ -76,7 +76,7 @@ declare
 	written text;
 begin
 	if kind in ('integer', 'decimal') then
-		return ibid.wrong_number(rule, value);
+		return ibid_internal.wrong_number(rule, value);
 	elsif kind = 'boolean' then
 		return case when json_typeof(value) <> 'boolean' then 'must be true or false' end;
 	elsif kind = 'json' then
@@ -86,9 +86,9 @@ begin
 		written := value #>> '{}';
 	end if;
 	if kind = 'date' then
-		return case when ibid.is_date(written) is not true then 'must be a date (YYYY-MM-DD)' end;
+		return case when ibid_internal.is_date(written) is not true then 'must be a date (YYYY-MM-DD)' end;
 	elsif kind = 'instant' then
-		return case when coalesce(ibid.instant_utc(written), '0000') ~ '^0000'
+		return case when coalesce(ibid_internal.instant_utc(written), '0000') ~ '^0000'
 			then 'must be a date and time with a zone (RFC 3339)' end;
 	end if;
 	return case
@@ -101,9 +101,9 @@ begin
 			then 'must be one of ' || (select string_agg(item, ', ' order by place)
 				from json_array_elements_text(rule -> 'one_of') with ordinality as allowed (item, place)) end;
 end $$;
-comment on function ibid.wrong_value(json, json, text) is 'what is wrong with the value of a field, or null';
+comment on function ibid_internal.wrong_value(json, json, text) is 'what is wrong with the value of a field, or null';
 
-create function ibid.unknown_fields(pointers text[], above text, value json) returns setof text
+create function ibid_internal.unknown_fields(pointers text[], above text, value json) returns setof text
 language plpgsql stable as $$
 declare
 	child record;
@@ -123,15 +123,15 @@ begin
 		elsif not exists (select from unnest(pointers) as known where starts_with(known, pointer || '/')) then
 			return next above || '/' || left(child.step, 60) || ' is not a declared field';
 		elsif json_typeof(child.item) in ('object', 'array') then
-			return query select ibid.unknown_fields(pointers, pointer, child.item);
+			return query select ibid_internal.unknown_fields(pointers, pointer, child.item);
 		elsif json_typeof(child.item) <> 'null' then
 			return next pointer || ' must be an object';
 		end if;
 	end loop;
 end $$;
-comment on function ibid.unknown_fields(text[], text, json) is 'members of a payload that the contract does not declare';
+comment on function ibid_internal.unknown_fields(text[], text, json) is 'members of a payload that the contract does not declare';
 
-create function ibid.wrong_fields(contract json, document text) returns text
+create function ibid_internal.wrong_fields(contract json, document text) returns text
 language plpgsql stable as $$
 declare
 	given text := replace(document, '\\', '\u005c'); -- now every backslash begins an escape
@@ -143,7 +143,7 @@ declare
 	wrong text;
 begin
 	if strpos(given, '\u0000') > 0 then
-		nul := ibid.nul_for(given, '');
+		nul := ibid_internal.nul_for(given, '');
 		given := replace(given, '\u0000', nul);
 	end if;
 	payload := given::json;
@@ -151,28 +151,28 @@ begin
 		return 'the payload must be a JSON object';
 	end if;
 	for field in select f.key as pointer, f.value as rule from json_each(contract -> 'fields') as f loop
-		value := payload #> ibid.pointer_path(field.pointer);
+		value := payload #> ibid_internal.pointer_path(field.pointer);
 		if value is null or json_typeof(value) = 'null' then
 			wrong := case when field.rule ->> 'required' = 'true' then 'is missing' end;
 		else
-			wrong := ibid.wrong_value(field.rule, value, nul);
+			wrong := ibid_internal.wrong_value(field.rule, value, nul);
 		end if;
 		if wrong is not null then
 			problems := problems || (field.pointer || ' ' || wrong);
 		end if;
 	end loop;
 	if contract ->> 'unknown_fields' = 'refuse' then
-		problems := problems || array(select ibid.unknown_fields(
+		problems := problems || array(select ibid_internal.unknown_fields(
 			array(select json_object_keys(contract -> 'fields')), '', payload));
 	end if;
 	return nullif(array_to_string(problems[1:10], '; '), '');
 end $$;
-comment on function ibid.wrong_fields(json, text) is
+comment on function ibid_internal.wrong_fields(json, text) is
 	'what is wrong with a payload''s declared fields, ten problems at most; null: nothing';
 
 -- Most payloads are right, which is found out here in a quarter of the time; true only where it is certain.
 -- Numbers of 18 and 9 digits are within any range. The rest is for wrong_fields to say.
-create function ibid.fields_hold(fields ibid.field_rule[], unknown text, document text) returns boolean
+create function ibid_internal.fields_hold(fields ibid.field_rule[], unknown text, document text) returns boolean
 language plpgsql stable as $$
 declare
 	payload json := document;
@@ -204,5 +204,5 @@ begin
 	end if;
 	return true;
 end $$;
-comment on function ibid.fields_hold(ibid.field_rule[], text, text) is
+comment on function ibid_internal.fields_hold(ibid.field_rule[], text, text) is
 	'are a payload''s declared fields right for certain?';

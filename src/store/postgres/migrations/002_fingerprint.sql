@@ -20,7 +20,7 @@
 
 -- ---- Numbers -------------------------------------------------------------------------------------
 
-create function ibid.canonical_number(number text) returns text
+create function ibid_internal.canonical_number(number text) returns text
 language plpgsql immutable strict parallel safe as $$
 declare
 	mantissa text collate "C" := number;
@@ -75,12 +75,12 @@ begin
 	return sign || left(digits, 1) || case when many > 1 then '.' || substr(digits, 2) else '' end
 		|| case when point > 0 then 'e+' else 'e' end || point - 1;
 end $$;
-comment on function ibid.canonical_number(text) is
+comment on function ibid_internal.canonical_number(text) is
 	'a number that is in JSON''s grammar: its own digits in ECMAScript''s layout';
 
 -- ---- Documents -----------------------------------------------------------------------------------
 
-create function ibid.place_of(document text, at int) returns text
+create function ibid_internal.place_of(document text, at int) returns text
 language plpgsql immutable parallel safe as $$
 declare
 	before text collate "C" := left(document, at - 1);
@@ -88,9 +88,9 @@ begin
 	return format('line %s, column %s', length(before) - length(replace(before, E'\n', '')) + 1,
 		octet_length(substring(before, E'[^\n]*$')) + 1);
 end $$;
-comment on function ibid.place_of(text, int) is 'line and column (in bytes) of a character, for an error';
+comment on function ibid_internal.place_of(text, int) is 'line and column (in bytes) of a character, for an error';
 
-create function ibid.string_fault(seen text, at int, cut boolean) returns text
+create function ibid_internal.string_fault(seen text, at int, cut boolean) returns text
 language plpgsql immutable parallel safe as $$
 declare
 	good text collate "C" := substring(substr(seen, at),
@@ -101,13 +101,13 @@ begin
 		when next = '' then 'unexpected end of text: the end of a string is missing at '
 		when next = E'\\' then 'unknown escape in a string at '
 		else 'control character in a string must be escaped at ' end
-		|| ibid.place_of(seen, at + length(good));
+		|| ibid_internal.place_of(seen, at + length(good));
 end $$;
-comment on function ibid.string_fault(text, int, boolean) is 'what is wrong with the string that begins there';
+comment on function ibid_internal.string_fault(text, int, boolean) is 'what is wrong with the string that begins there';
 
 -- A text that the server does not take for JSON is read again, by its grammar: v a value, n a name, e the
 -- end, or a sign may follow. Only its beginning: an error must not take longer than an answer.
-create function ibid.json_fault(document text) returns text
+create function ibid_internal.json_fault(document text) returns text
 language plpgsql immutable parallel safe as $$
 declare
 	most constant int := 4000;
@@ -127,7 +127,7 @@ begin
 		if kind = ' ' then
 			null;
 		elsif token = '"' then
-			return ibid.string_fault(seen, at, length(document) > most);
+			return ibid_internal.string_fault(seen, at, length(document) > most);
 		elsif kind in ('{', '[') and may in ('v', ']') then
 			open := open || kind;
 			may := case kind when '{' then '}' else ']' end; -- or the first name or value
@@ -147,7 +147,7 @@ begin
 		end if;
 		may := case when may = ',' and open = '' then 'e' else may end;
 		if length(open) > 64 then
-			return 'more than 64 levels at ' || ibid.place_of(seen, at);
+			return 'more than 64 levels at ' || ibid_internal.place_of(seen, at);
 		end if;
 		at := at + length(token);
 	end loop;
@@ -158,26 +158,26 @@ begin
 		when may = 'e' then 'trailing text after the value at '
 		else format('expected %s, found %s at ', wanted,
 			case when left(token, 1) ~ '[!-~]' then '"' || left(token, 1) || '"' else 'another character' end) end
-		|| ibid.place_of(seen, at);
+		|| ibid_internal.place_of(seen, at);
 end $$;
-comment on function ibid.json_fault(text) is 'what is wrong with a text that is not JSON, and where';
+comment on function ibid_internal.json_fault(text) is 'what is wrong with a text that is not JSON, and where';
 
-create function ibid.json_tree(document text) returns json
+create function ibid_internal.json_tree(document text) returns json
 language plpgsql immutable as $$
 begin
 	return document::json;
 exception
 	when invalid_text_representation then
-		raise exception '%', ibid.json_fault(document) using errcode = 'IB010';
+		raise exception '%', ibid_internal.json_fault(document) using errcode = 'IB010';
 	when statement_too_complex then
 		raise exception 'more than 64 levels' using errcode = 'IB010';
 end $$;
-comment on function ibid.json_tree(text) is 'a JSON text as json; any other text is refused';
+comment on function ibid_internal.json_tree(text) is 'a JSON text as json; any other text is refused';
 
 -- Bytes of UTF-8 order as code points do. UTF-16 puts what lies above U+FFFF before U+E000..U+FFFF: these
 -- go behind U+10FFFF, which then takes two characters. U+0000 and U+0001 take two as well. No spelling is
 -- the beginning of another one, so texts order as their characters do.
-create function ibid.name_order(name text, nul text) returns text
+create function ibid_internal.name_order(name text, nul text) returns text
 language plpgsql immutable parallel safe as $$
 declare
 	spelled text collate "C" := replace(name, E'\x01', E'\x01\x02');
@@ -189,11 +189,11 @@ begin
 	return regexp_replace(replace(spelled, E'\U0010FFFF', E'\U0010FFFF\x01'), E'[\uE000-\uFFFF]',
 		E'\U0010FFFF\\&', 'g');
 end $$;
-comment on function ibid.name_order(text, text) is
+comment on function ibid_internal.name_order(text, text) is
 	'a text whose bytes order as the UTF-16 code units of the name do';
 
 -- plain: no backslash, so strings stand for themselves; simple: names order as their bytes do.
-create function ibid.canonical_container(value json, depth int, plain boolean, simple boolean, nul text)
+create function ibid_internal.canonical_container(value json, depth int, plain boolean, simple boolean, nul text)
 returns text language plpgsql immutable parallel safe as $$
 declare
 	form text collate "C";
@@ -203,24 +203,24 @@ begin
 	if depth > 64 then
 		raise exception 'more than 64 levels' using errcode = 'IB010';
 	elsif json_typeof(value) = 'array' then
-		select string_agg(ibid.canonical_value(e.value, depth + 1, plain, simple, nul), ',')
+		select string_agg(ibid_internal.canonical_value(e.value, depth + 1, plain, simple, nul), ',')
 		into form from json_array_elements(value) as e(value);
 		return '[' || coalesce(form, '') || ']';
 	end if;
 	select string_agg(case when plain then '"' || e.key || '"' else to_json(e.key)::text end || ':' ||
-			ibid.canonical_value(e.value, depth + 1, plain, simple, nul), ','
-			order by case when simple then e.key else ibid.name_order(e.key, nul) end collate "C"),
+			ibid_internal.canonical_value(e.value, depth + 1, plain, simple, nul), ','
+			order by case when simple then e.key else ibid_internal.name_order(e.key, nul) end collate "C"),
 		count(*), count(distinct e.key collate "C")
 	into form, members, names from json_each(value) as e(key, value);
 	if members > names then
-		raise exception 'duplicate member %', ibid.repeated_name(value, nul) using errcode = 'IB010';
+		raise exception 'duplicate member %', ibid_internal.repeated_name(value, nul) using errcode = 'IB010';
 	end if;
 	return '{' || coalesce(form, '') || '}';
 end $$;
-comment on function ibid.canonical_container(json, int, boolean, boolean, text) is
+comment on function ibid_internal.canonical_container(json, int, boolean, boolean, text) is
 	'the canonical form of an object or array';
 
-create function ibid.repeated_name(value json, nul text) returns text
+create function ibid_internal.repeated_name(value json, nul text) returns text
 language plpgsql immutable parallel safe as $$
 declare
 	name text collate "C";
@@ -230,43 +230,43 @@ begin
 	return to_json(replace(left(name, 60), nul, E'\uFFFD'))::text
 		|| case when length(name) > 60 then '...' else '' end;
 end $$;
-comment on function ibid.repeated_name(json, text) is 'a name that an object has twice, for an error';
+comment on function ibid_internal.repeated_name(json, text) is 'a name that an object has twice, for an error';
 
 -- In SQL, so that the planner puts it into the queries that call it.
-create function ibid.canonical_value(value json, depth int, plain boolean, simple boolean, nul text)
+create function ibid_internal.canonical_value(value json, depth int, plain boolean, simple boolean, nul text)
 returns text language sql stable parallel safe as $$
 	select case left(value::text, 1)
 		when '"' then case when plain then value::text else to_json(value #>> '{}')::text end
-		when '{' then ibid.canonical_container(value, depth, plain, simple, nul)
-		when '[' then ibid.canonical_container(value, depth, plain, simple, nul)
+		when '{' then ibid_internal.canonical_container(value, depth, plain, simple, nul)
+		when '[' then ibid_internal.canonical_container(value, depth, plain, simple, nul)
 		when 't' then 'true' when 'f' then 'false' when 'n' then 'null'
-		else ibid.canonical_number(value::text) end
+		else ibid_internal.canonical_number(value::text) end
 $$;
-comment on function ibid.canonical_value(json, int, boolean, boolean, text) is
+comment on function ibid_internal.canonical_value(json, int, boolean, boolean, text) is
 	'the canonical form of a value, without blanks around it';
 
 -- The frequent case in half of the time, which is that of making the larger statement ready.
-create function ibid.canonical_flat(value json) returns text
+create function ibid_internal.canonical_flat(value json) returns text
 language plpgsql immutable parallel safe as $$
 declare
 	form text collate "C";
 	members bigint;
 	names bigint;
 begin
-	select string_agg('"' || e.key || '":' || case when e.value ~ '^[-0-9]' then ibid.canonical_number(e.value)
+	select string_agg('"' || e.key || '":' || case when e.value ~ '^[-0-9]' then ibid_internal.canonical_number(e.value)
 			else e.value end, ',' order by e.key collate "C"), count(*), count(distinct e.key collate "C")
 	into form, members, names
 	from (select m.key, m.value::text from json_each(value) as m(key, value)) as e(key, value);
 	if members > names then
-		raise exception 'duplicate member %', ibid.repeated_name(value, '') using errcode = 'IB010';
+		raise exception 'duplicate member %', ibid_internal.repeated_name(value, '') using errcode = 'IB010';
 	end if;
 	return '{' || coalesce(form, '') || '}';
 end $$;
-comment on function ibid.canonical_flat(json) is
+comment on function ibid_internal.canonical_flat(json) is
 	'the canonical form of an object without containers and escapes, whose names order as their bytes do';
 
 -- The character that stands for U+0000: one that neither text has, raw or escaped.
-create function ibid.nul_for(document text, other text) returns text
+create function ibid_internal.nul_for(document text, other text) returns text
 language plpgsql immutable parallel safe as $$
 declare
 	seen text collate "C" := lower(document collate "C");
@@ -279,10 +279,10 @@ begin
 	end loop;
 	raise exception 'U+0000 can''t stand beside all of U+10FFF6 to U+10FFFD' using errcode = 'IB010';
 end $$;
-comment on function ibid.nul_for(text, text) is 'a character that neither text has';
+comment on function ibid_internal.nul_for(text, text) is 'a character that neither text has';
 
 -- other: a text whose U+0000 is to be spelled in the same way.
-create function ibid.canonical_form(document text, other text, out form text, out nul text, out simple boolean)
+create function ibid_internal.canonical_form(document text, other text, out form text, out nul text, out simple boolean)
 language plpgsql immutable as $$
 declare
 	given text collate "C" := document;
@@ -294,7 +294,7 @@ begin
 	elsif octet_length(given) > 16777216 then
 		raise exception 'the text is longer than 16777216 bytes' using errcode = 'IB010';
 	end if;
-	tree := ibid.json_tree(given); -- whatever is done to the text below, it is JSON
+	tree := ibid_internal.json_tree(given); -- whatever is done to the text below, it is JSON
 	given := btrim(given, E' \t\n\r');
 	plain := strpos(given, E'\\') = 0;
 	nul := '';
@@ -306,24 +306,24 @@ begin
 		end if;
 	end if;
 	if strpos(given, E'\\u0000') > 0 or strpos(other, E'\\u0000') > 0 then
-		nul := ibid.nul_for(given, other);
+		nul := ibid_internal.nul_for(given, other);
 		given := replace(given, E'\\u0000', nul);
 	end if;
 	simple := plain and (octet_length(given) = length(given) or given !~ E'[\uE000-\U0010FFFF]');
 	if simple and given ~ E'^{[^{[]*$' then
-		form := ibid.canonical_flat(given::json);
+		form := ibid_internal.canonical_flat(given::json);
 	else
-		form := ibid.canonical_value(given::json, 1, plain, simple, nul);
+		form := ibid_internal.canonical_value(given::json, 1, plain, simple, nul);
 	end if;
 end $$;
-comment on function ibid.canonical_form(text, text) is
+comment on function ibid_internal.canonical_form(text, text) is
 	'the canonical form of a JSON text with a character that stands for U+0000; simple: names order as bytes';
 
 create function ibid.canonical(document text) returns text
 language plpgsql immutable
 set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $$
 declare
-	read record := ibid.canonical_form(document, '');
+	read record := ibid_internal.canonical_form(document, '');
 begin
 	return replace(read.form, read.nul, E'\\u0000');
 end $$;
@@ -333,7 +333,7 @@ comment on function ibid.canonical(text) is
 -- ---- Instants, hashes ----------------------------------------------------------------------------
 
 -- The server has no year 0. The calendar repeats after 400 years: dates are counted 400 years later.
-create function ibid.instant_utc(given text) returns text
+create function ibid_internal.instant_utc(given text) returns text
 language plpgsql immutable parallel safe as $$
 declare
 	instant text collate "C" := given;
@@ -371,11 +371,11 @@ begin
 		|| lpad((minutes % 60)::text, 2, '0') || ':' || substr(instant, 18, 2)
 		|| case when fraction = '.' then '' else fraction end || 'Z';
 end $$;
-comment on function ibid.instant_utc(text) is
+comment on function ibid_internal.instant_utc(text) is
 	'an RFC 3339 instant in UTC with all digits that count; null for other texts';
 
 -- The server has SHA-2 only, and UUIDs of version 5 need SHA-1.
-create function ibid.sha1(message bytea) returns bytea
+create function ibid_internal.sha1(message bytea) returns bytea
 language plpgsql immutable strict parallel safe as $$
 declare
 	hex text := encode(message, 'hex') || '80';
@@ -417,29 +417,29 @@ begin
 	return decode(lpad(to_hex(h[1]), 8, '0') || lpad(to_hex(h[2]), 8, '0') || lpad(to_hex(h[3]), 8, '0')
 		|| lpad(to_hex(h[4]), 8, '0') || lpad(to_hex(h[5]), 8, '0'), 'hex');
 end $$;
-comment on function ibid.sha1(bytea) is 'SHA-1, for uuid_v5 only';
+comment on function ibid_internal.sha1(bytea) is 'SHA-1, for uuid_v5 only';
 
-create function ibid.uuid_v5(space uuid, name text) returns uuid
+create function ibid_internal.uuid_v5(space uuid, name text) returns uuid
 language plpgsql immutable strict parallel safe as $$
 declare
-	hash bytea := ibid.sha1(uuid_send(space) || convert_to(name, 'UTF8'));
+	hash bytea := ibid_internal.sha1(uuid_send(space) || convert_to(name, 'UTF8'));
 begin
 	hash := set_byte(hash, 6, (get_byte(hash, 6) & 15) | 80);
 	hash := set_byte(hash, 8, (get_byte(hash, 8) & 63) | 128);
 	return encode(substr(hash, 1, 16), 'hex')::uuid;
 end $$;
-comment on function ibid.uuid_v5(uuid, text) is 'the UUID of a name in a name space (RFC 9562)';
+comment on function ibid_internal.uuid_v5(uuid, text) is 'the UUID of a name in a name space (RFC 9562)';
 
 -- ---- Given texts ---------------------------------------------------------------------------------
 
 -- In SQL, so that the planner puts it into the expressions that call it.
-create function ibid.is_plain(given text, bytes_max int) returns boolean
+create function ibid_internal.is_plain(given text, bytes_max int) returns boolean
 language sql immutable parallel safe as $$
 	select given ~ '^[!-~]([ -~]*[!-~])?$' and length(given) <= bytes_max
 $$;
-comment on function ibid.is_plain(text, int) is 'is it for certain what check_given lets pass? ASCII is';
+comment on function ibid_internal.is_plain(text, int) is 'is it for certain what check_given lets pass? ASCII is';
 
-create function ibid.check_given(what text, given text, bytes_max int) returns void
+create function ibid_internal.check_given(what text, given text, bytes_max int) returns void
 language plpgsql immutable parallel safe as $$
 declare
 	word text collate "C" := given;
@@ -456,10 +456,10 @@ begin
 		raise exception 'the % starts or ends with a blank', what using errcode = 'IB010';
 	end if;
 end $$;
-comment on function ibid.check_given(text, text, int) is
+comment on function ibid_internal.check_given(text, text, int) is
 	'refuses a key or name that is empty, too long, has control characters or blanks at its ends';
 
-create function ibid.sender_parts(operation text, parts json, place text, client text, actor text, resource text)
+create function ibid_internal.sender_parts(operation text, parts json, place text, client text, actor text, resource text)
 returns text language plpgsql immutable parallel safe as $$
 declare
 	declared jsonb := parts;
@@ -469,9 +469,9 @@ declare
 begin
 	if declared = '[]' then
 		return '{}';
-	elsif not (declared ? 'actor' and ibid.is_plain(actor, 128) is not true
-			or declared ? 'client' and ibid.is_plain(client, 128) is not true
-			or declared ? 'resource' and ibid.is_plain(resource, 128) is not true) then -- in canonical order
+	elsif not (declared ? 'actor' and ibid_internal.is_plain(actor, 128) is not true
+			or declared ? 'client' and ibid_internal.is_plain(client, 128) is not true
+			or declared ? 'resource' and ibid_internal.is_plain(resource, 128) is not true) then -- in canonical order
 		return '{' || concat_ws(',', case when declared ? 'actor' then '"actor":' || to_json(actor)::text end,
 			case when declared ? 'client' then '"client":' || to_json(client)::text end,
 			case when declared ? 'resource' then '"resource":' || to_json(resource)::text end) || '}';
@@ -482,15 +482,15 @@ begin
 			raise exception 'the contract of % declares % in %, so the command must name its %: give it to '
 				'ibid.command_begin', operation, part.name, place, part.name using errcode = 'IB010';
 		end if;
-		nothing := ibid.check_given(part.name, part.given, 128);
+		nothing := ibid_internal.check_given(part.name, part.given, 128);
 		form := form || case form when '' then '"' else ',"' end || part.name || '":' || to_json(part.given)::text;
 	end loop;
 	return '{' || form || '}';
 end $$;
-comment on function ibid.sender_parts(text, json, text, text, text, text) is
+comment on function ibid_internal.sender_parts(text, json, text, text, text, text) is
 	'the declared parts of the sender as a canonical JSON object';
 
-create function ibid.scope_among(operation text, scope json, client text, actor text, resource text) returns text
+create function ibid_internal.scope_among(operation text, scope json, client text, actor text, resource text) returns text
 language plpgsql immutable parallel safe as $$
 begin
 	if scope is null then
@@ -498,16 +498,16 @@ begin
 	elsif json_array_length(scope) = 0 then
 		return '';
 	end if;
-	return ibid.sender_parts(operation, scope, 'key.scope', client, actor, resource);
+	return ibid_internal.sender_parts(operation, scope, 'key.scope', client, actor, resource);
 end $$;
-comment on function ibid.scope_among(text, json, text, text, text) is
+comment on function ibid_internal.scope_among(text, json, text, text, text) is
 	'the declared parts of the sender, as the scope of a key; empty when there are none';
 
 create function ibid.scope_of(contract json, client text, actor text, resource text) returns text
 language plpgsql immutable parallel safe
 set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $$
 begin
-	return ibid.scope_among(contract ->> 'command', contract #> '{key,scope}', client, actor, resource);
+	return ibid_internal.scope_among(contract ->> 'command', contract #> '{key,scope}', client, actor, resource);
 end $$;
 comment on function ibid.scope_of(json, text, text, text) is
 	'the scope part of a command''s identity: the declared parts of the sender; empty when there are none';
@@ -518,7 +518,7 @@ comment on function ibid.scope_of(json, text, text, text) is
 -- u unordered) and the rest of its pointer from here on: 'i/lines/*/id' at the root is 'i/*/id' at
 -- /lines, 'i/id' at /lines/0, and 'i' at /lines/0/id, where it applies. Pointers are spelled as names
 -- are in canonical JSON, with ~0 and ~1 left as they stand.
-create function ibid.rules_of(same json, as_nfc boolean) returns text[]
+create function ibid_internal.rules_of(same json, as_nfc boolean) returns text[]
 language plpgsql immutable parallel safe as $$
 declare
 	rules text[];
@@ -530,20 +530,20 @@ begin
 		union all select 0, 'u', json_array_elements_text(same -> 'unordered')
 		union all select d.place, 'd' || d.place, d.pointer
 			from json_each(same -> 'defaults') with ordinality as d(pointer, value, place)) as r
-	cross join lateral (select case when as_nfc then ibid.in_nfc(to_json(r.pointer)::text)
+	cross join lateral (select case when as_nfc then ibid_internal.in_nfc(to_json(r.pointer)::text)
 		else to_json(r.pointer)::text end) as p(form);
 	return coalesce(rules, '{}');
 end $$;
-comment on function ibid.rules_of(json, boolean) is 'what same_payload says of members, as a list of rules';
+comment on function ibid_internal.rules_of(json, boolean) is 'what same_payload says of members, as a list of rules';
 
 -- Of two defaults for one member the first counts.
-create function ibid.missing_members(value json, rules text[], restricted boolean, defaults text[], as_nfc boolean)
+create function ibid_internal.missing_members(value json, rules text[], restricted boolean, defaults text[], as_nfc boolean)
 returns json language plpgsql immutable parallel safe as $$
 declare
 	form text;
 begin
 	select string_agg('"' || replace(replace(d.token, '~1', '/'), '~0', '~') || '":'
-		|| case when as_nfc then ibid.in_nfc(defaults[d.number]) else defaults[d.number] end, ',')
+		|| case when as_nfc then ibid_internal.in_nfc(defaults[d.number]) else defaults[d.number] end, ',')
 	into form from (
 		select distinct on (r.token collate "C") r.token, r.number
 		from (select split_part(u.rule, '/', 2), substr(split_part(u.rule, '/', 1), 2)::int
@@ -556,12 +556,12 @@ begin
 			where replace(replace(to_json(e.key)::text, '~', '~0'), '/', '~1') = '"' || d.token || '"');
 	return ('{' || form || '}')::json;
 end $$;
-comment on function ibid.missing_members(json, text[], boolean, text[], boolean) is
+comment on function ibid_internal.missing_members(json, text[], boolean, text[], boolean) is
 	'the defaults that an object lacks once others of its members are left out; null when there are none';
 
 -- In SQL, so that the planner puts it into the queries that call it. `words` are all rules in one text:
 -- where the token is not in it, nothing is taken apart.
-create function ibid.rules_below(rules text[], words text, token text)
+create function ibid_internal.rules_below(rules text[], words text, token text)
 returns table (below text[], wanted boolean, entire boolean, ignored boolean)
 language sql immutable parallel safe rows 1 as $$
 	select coalesce(array_agg(r.below), '{}'), coalesce(bool_or(r.below like 'o%'), false),
@@ -572,11 +572,11 @@ language sql immutable parallel safe rows 1 as $$
 		where (strpos(words, '/' || token) > 0 or strpos(words, '/*') > 0)
 			and u.rule like '%/%' and split_part(u.rule, '/', 2) in ('*', token)) as r
 $$;
-comment on function ibid.rules_below(text[], text, text) is
+comment on function ibid_internal.rules_below(text[], text, text) is
 	'the rules for a child and what is below it, and what `only` and `ignore` say of the child';
 
 -- value is canonical but for the order of members, where that is `disordered`. restricted: `only` counts.
-create function ibid.shaped(value json, rules text[], restricted boolean, defaults text[], as_nfc boolean,
+create function ibid_internal.shaped(value json, rules text[], restricted boolean, defaults text[], as_nfc boolean,
 	disordered boolean, simple boolean, nul text)
 returns text language plpgsql immutable parallel safe as $$
 declare
@@ -588,7 +588,7 @@ declare
 	names bigint;
 begin
 	if left(form, 1) = '"' and 't' = any (rules) then
-		return coalesce('"' || ibid.instant_utc(substr(form, 2, length(form) - 2)) || '"', form);
+		return coalesce('"' || ibid_internal.instant_utc(substr(form, 2, length(form) - 2)) || '"', form);
 	elsif left(form, 1) not in ('{', '[') or (rules = '{}' and not disordered) then
 		return form;
 	elsif left(form, 1) = '[' then
@@ -598,10 +598,10 @@ begin
 		into form from (
 			select e.place, case when b.below = '{}' and (not disordered or left(e.value::text, 1) not in ('{', '['))
 				then e.value::text
-				else ibid.shaped(e.value, b.below, restricted and not b.entire, defaults, as_nfc, disordered, simple,
+				else ibid_internal.shaped(e.value, b.below, restricted and not b.entire, defaults, as_nfc, disordered, simple,
 					nul) end
 			from json_array_elements(value) with ordinality as e(value, place)
-			cross join lateral ibid.rules_below(rules, words, (e.place - 1)::text) as b
+			cross join lateral ibid_internal.rules_below(rules, words, (e.place - 1)::text) as b
 			where not b.ignored and (b.wanted or not restricted)) as c(place, form);
 		return '[' || coalesce(form, '') || ']';
 	end if;
@@ -610,28 +610,28 @@ begin
 		from json_each(value) as e(key, value) where 'i/' || e.key <> all (rules);
 		return '{' || coalesce(form, '') || '}';
 	elsif words ~ 'd[0-9]+/' then
-		extra := ibid.missing_members(value, rules, restricted, defaults, as_nfc);
+		extra := ibid_internal.missing_members(value, rules, restricted, defaults, as_nfc);
 	end if;
 	select string_agg(c.label || ':' || c.form, ',' order by c.rank collate "C"), count(*),
 		count(distinct c.rank collate "C")
 	into form, members, names from (
-		select l.label, case when simple then e.key else ibid.name_order(e.key, nul) end,
+		select l.label, case when simple then e.key else ibid_internal.name_order(e.key, nul) end,
 			case when b.below = '{}' and (not disordered or left(e.value::text, 1) not in ('{', '['))
 				then e.value::text
-				else ibid.shaped(e.value, b.below, restricted and not b.entire, defaults, as_nfc, disordered, simple,
+				else ibid_internal.shaped(e.value, b.below, restricted and not b.entire, defaults, as_nfc, disordered, simple,
 					nul) end
 		from json_each(value) as e(key, value)
 		cross join lateral (select to_json(e.key)::text) as l(label)
-		cross join lateral ibid.rules_below(rules, words,
+		cross join lateral ibid_internal.rules_below(rules, words,
 			replace(replace(substr(l.label, 2, length(l.label) - 2), '~', '~0'), '/', '~1')) as b
 		where not b.ignored and (b.wanted or not restricted)
 		union all
-		select l.label, ibid.name_order(e.key, nul), ibid.shaped(e.value,
+		select l.label, ibid_internal.name_order(e.key, nul), ibid_internal.shaped(e.value,
 				array(select u.rule from unnest(b.below) as u(rule) where u.rule !~ '^[oi]'), false, defaults,
 				as_nfc, as_nfc, false, nul)
 		from json_each(extra) as e(key, value)
 		cross join lateral (select to_json(e.key)::text) as l(label)
-		cross join lateral ibid.rules_below(rules, words,
+		cross join lateral ibid_internal.rules_below(rules, words,
 			replace(replace(substr(l.label, 2, length(l.label) - 2), '~', '~0'), '/', '~1')) as b)
 		as c(label, rank, form);
 	if members > names then
@@ -640,27 +640,27 @@ begin
 	end if;
 	return '{' || coalesce(form, '') || '}';
 end $$;
-comment on function ibid.shaped(json, text[], boolean, text[], boolean, boolean, boolean, text) is
+comment on function ibid_internal.shaped(json, text[], boolean, text[], boolean, boolean, boolean, text) is
 	'a payload as the rules of its contract see it, canonical';
 
-create function ibid.canonical_defaults(same json, nul text) returns text[]
+create function ibid_internal.canonical_defaults(same json, nul text) returns text[]
 language plpgsql immutable parallel safe as $$
 begin
 	if same -> 'defaults' is null then
 		return '{}';
 	end if;
-	return array(select ibid.canonical_value(btrim(replace(replace(d.value #>> '{}', E'\\\\', E'\\u005c'),
+	return array(select ibid_internal.canonical_value(btrim(replace(replace(d.value #>> '{}', E'\\\\', E'\\u005c'),
 			E'\\u0000', nul), E' \t\n\r')::json, 1, false, false, nul)
 		from json_each(same -> 'defaults') as d(pointer, value));
 end $$;
-comment on function ibid.canonical_defaults(json, text) is 'the values of same_payload.defaults, canonical';
+comment on function ibid_internal.canonical_defaults(json, text) is 'the values of same_payload.defaults, canonical';
 
 -- ---- The whole -----------------------------------------------------------------------------------
 
-create function ibid.payload_of(same json, document text) returns text
+create function ibid_internal.payload_of(same json, document text) returns text
 language plpgsql immutable as $$
 declare
-	read record := ibid.canonical_form(document, same::text);
+	read record := ibid_internal.canonical_form(document, same::text);
 	form text collate "C" := read.form;
 	as_nfc boolean;
 	rules text[];
@@ -668,20 +668,20 @@ declare
 begin
 	if same::text ~ '"(only|ignore|instants|unordered|defaults|nfc)":' then
 		as_nfc := coalesce(same ->> 'nfc' in ('yes', 'true'), false);
-		rules := ibid.rules_of(same, as_nfc);
-		defaults := ibid.canonical_defaults(same, read.nul);
-		form := case when as_nfc then ibid.in_nfc(form) else form end;
-		form := ibid.shaped(form::json, rules, coalesce(json_array_length(same -> 'only') > 0, false), defaults,
+		rules := ibid_internal.rules_of(same, as_nfc);
+		defaults := ibid_internal.canonical_defaults(same, read.nul);
+		form := case when as_nfc then ibid_internal.in_nfc(form) else form end;
+		form := ibid_internal.shaped(form::json, rules, coalesce(json_array_length(same -> 'only') > 0, false), defaults,
 			as_nfc, form <> read.form, read.simple and not as_nfc, read.nul);
 		if defaults <> '{}' and length(form) - length(translate(form, '{[', '')) > 64 then
-			form := ibid.canonical_value(form::json, 1, false, false, read.nul); -- may be too deep by now
+			form := ibid_internal.canonical_value(form::json, 1, false, false, read.nul); -- may be too deep by now
 		end if;
 	end if;
 	return replace(form, read.nul, E'\\u0000');
 end $$;
-comment on function ibid.payload_of(json, text) is 'a document as same_payload sees it, canonical';
+comment on function ibid_internal.payload_of(json, text) is 'a document as same_payload sees it, canonical';
 
-create function ibid.print_text(command text, version text, same json, of_tenant text, client text, actor text,
+create function ibid_internal.print_text(command text, version text, same json, of_tenant text, client text, actor text,
 	resource text, document text)
 returns text language plpgsql immutable as $$
 begin
@@ -689,11 +689,11 @@ begin
 		raise exception 'there is no contract that says what the same payload is' using errcode = 'IB010';
 	end if;
 	return '{"context":'
-		|| ibid.sender_parts(command, same -> 'context', 'same_payload.context', client, actor, resource)
-		|| ',"operation":' || to_json(command)::text || ',"payload":' || ibid.payload_of(same, document)
+		|| ibid_internal.sender_parts(command, same -> 'context', 'same_payload.context', client, actor, resource)
+		|| ',"operation":' || to_json(command)::text || ',"payload":' || ibid_internal.payload_of(same, document)
 		|| ',"scheme":1,"tenant":' || to_json(coalesce(of_tenant, ''))::text || ',"version":' || version || '}';
 end $$;
-comment on function ibid.print_text(text, text, json, text, text, text, text, text) is
+comment on function ibid_internal.print_text(text, text, json, text, text, text, text, text) is
 	'fingerprint_text, of the parts of a contract that it takes';
 
 create function ibid.fingerprint_text(contract json, of_tenant text, client text, actor text, resource text,
@@ -707,7 +707,7 @@ declare
 begin
 	select c.command, c.version, c.same_payload into command, version, same
 	from json_to_record(contract) as c(command text, version text, same_payload json);
-	return ibid.print_text(command, version, same, of_tenant, client, actor, resource, document);
+	return ibid_internal.print_text(command, version, same, of_tenant, client, actor, resource, document);
 end $$;
 comment on function ibid.fingerprint_text(json, text, text, text, text, text) is
 	'the text that a fingerprint (scheme 1) is the hash of: what counts as the same command';
@@ -724,7 +724,7 @@ comment on function ibid.fingerprint(json, text, text, text, text, text) is
 
 -- ---- Keys ----------------------------------------------------------------------------------------
 
-create function ibid.json_at(value json, pointer text) returns json
+create function ibid_internal.json_at(value json, pointer text) returns json
 language plpgsql immutable parallel safe as $$
 declare
 	token text collate "C";
@@ -741,12 +741,12 @@ begin
 	end loop;
 	return value;
 end $$;
-comment on function ibid.json_at(json, text) is 'what a JSON Pointer leads to, or null';
+comment on function ibid_internal.json_at(json, text) is 'what a JSON Pointer leads to, or null';
 
-create function ibid.key_part(contract json, pointer text, form json) returns text
+create function ibid_internal.key_part(contract json, pointer text, form json) returns text
 language plpgsql immutable parallel safe as $$
 declare
-	found_form text collate "C" := ibid.json_at(form, pointer)::text;
+	found_form text collate "C" := ibid_internal.json_at(form, pointer)::text;
 	inner_text text collate "C";
 	utc text;
 begin
@@ -762,33 +762,33 @@ begin
 	end if;
 	if contract -> 'fields' -> pointer ->> 'type' = 'instant' or pointer in (
 			select json_array_elements_text(contract #> '{same_payload,instants}')) then
-		utc := ibid.instant_utc(substr(found_form, 2, length(found_form) - 2));
+		utc := ibid_internal.instant_utc(substr(found_form, 2, length(found_form) - 2));
 	end if;
 	if utc is not null then
 		return '"' || utc || '"';
 	elsif contract #>> '{same_payload,nfc}' in ('yes', 'true') then
-		return ibid.in_nfc(found_form);
+		return ibid_internal.in_nfc(found_form);
 	end if;
 	return found_form;
 end $$;
-comment on function ibid.key_part(json, text, json) is 'one value that a key is made of, canonical';
+comment on function ibid_internal.key_part(json, text, json) is 'one value that a key is made of, canonical';
 
-create function ibid.derived_key(contract json, of_tenant text, document text) returns text
+create function ibid_internal.derived_key(contract json, of_tenant text, document text) returns text
 language plpgsql immutable as $$
 declare
-	read record := ibid.canonical_form(document, contract::text);
+	read record := ibid_internal.canonical_form(document, contract::text);
 	command text := contract ->> 'command';
 	parts text[];
 	key text collate "C";
 begin
-	parts := array(select ibid.key_part(contract, f.pointer, read.form::json)
+	parts := array(select ibid_internal.key_part(contract, f.pointer, read.form::json)
 		from json_array_elements_text(contract #> '{key,from}') as f(pointer));
 	key := '[' || replace(array_to_string(parts, ','), read.nul, E'\\u0000') || ']';
 	if '""' = all (parts) then
 		raise exception 'the key of % is empty: there is nothing in %', command, contract #>> '{key,from,0}'
 			using errcode = 'IB010';
 	elsif contract #>> '{key,form}' = 'uuid' then
-		return ibid.uuid_v5(ibid.uuid_v5('d1e4eca4-2ec8-4414-94d1-eb1b0feac571',
+		return ibid_internal.uuid_v5(ibid_internal.uuid_v5('d1e4eca4-2ec8-4414-94d1-eb1b0feac571',
 			'[' || to_json(coalesce(of_tenant, ''))::text || ',' || to_json(command)::text || ']'), key)::text;
 	elsif octet_length(key) > 255 then
 		raise exception 'the key of % would have % bytes, 255 are allowed: `form: uuid` in its contract makes '
@@ -796,7 +796,7 @@ begin
 	end if;
 	return key;
 end $$;
-comment on function ibid.derived_key(json, text, text) is 'the key that a contract makes of a document';
+comment on function ibid_internal.derived_key(json, text, text) is 'the key that a contract makes of a document';
 
 create function ibid.key_of(contract json, of_tenant text, given text, document text) returns text
 language plpgsql immutable
@@ -812,10 +812,10 @@ begin
 			raise exception 'the key is missing: the caller of % makes one for each intent and gives it to '
 				'ibid.command_begin', contract ->> 'command' using errcode = 'IB010';
 		end if;
-		nothing := ibid.check_given('key', given, 255);
+		nothing := ibid_internal.check_given('key', given, 255);
 		return given;
 	end if;
-	key := ibid.derived_key(contract, of_tenant, document);
+	key := ibid_internal.derived_key(contract, of_tenant, document);
 	-- Hexadecimal digits have no case.
 	if (key <> case when contract #>> '{key,form}' = 'uuid' then lower(given collate "C") else given end) then
 		raise exception 'the given key is not the one that the contract of % makes of the payload: leave the key out',

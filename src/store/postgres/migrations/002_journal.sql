@@ -39,7 +39,7 @@ create trigger journal_line_is_never_emptied before truncate on ibid.journal_lin
 	for each statement execute function ibid.refuse_edit();
 
 -- Whoever inserts lines inserts whole groups, by one statement each, and no line is ever added to one.
-create function ibid.refuse_half_group() returns trigger language plpgsql as $$
+create function ibid_internal.refuse_half_group() returns trigger language plpgsql as $$
 begin
 	if exists (select from added as a group by a.tenant, a.group_id, a.currency
 			having sum(case a.direction when 'DEBIT' then a.amount else -a.amount end) <> 0)
@@ -49,20 +49,20 @@ begin
 	end if;
 	return null;
 end $$;
-comment on function ibid.refuse_half_group() is 'refuses lines that are not a whole, balanced group';
+comment on function ibid_internal.refuse_half_group() is 'refuses lines that are not a whole, balanced group';
 create trigger journal_line_is_of_a_whole_group after insert on ibid.journal_line
-	referencing new table as added for each statement execute function ibid.refuse_half_group();
+	referencing new table as added for each statement execute function ibid_internal.refuse_half_group();
 
-create function ibid.decimal_fits(value numeric) returns boolean language plpgsql immutable as $$
+create function ibid_internal.decimal_fits(value numeric) returns boolean language plpgsql immutable as $$
 begin
 	return scale(trim_scale(value)) <= 18
 		and octet_length(ltrim(replace(trim_scale(abs(value))::text, '.', ''), '0')) <= 38;
 end $$;
-comment on function ibid.decimal_fits(numeric) is
+comment on function ibid_internal.decimal_fits(numeric) is
 	'does the value have at most 38 digits, 18 of them after the point, as decimals have in libibid?';
 
 -- The amount is judged as text before it is made a number: the cast would take NaN, too.
-create function ibid.check_journal_line(line jsonb, number bigint) returns void
+create function ibid_internal.check_journal_line(line jsonb, number bigint) returns void
 language plpgsql as $$
 declare
 	amount text := line ->> 'amount';
@@ -88,7 +88,7 @@ begin
 	elsif (jsonb_typeof(line -> 'amount') in ('number', 'string') and octet_length(amount) <= 4096
 		and amount ~ '^-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][-+]?0*[0-9]{1,3})?$') is not true then
 		code := 'BAD_AMOUNT';
-	elsif amount::numeric <= 0 or not ibid.decimal_fits(amount::numeric) then
+	elsif amount::numeric <= 0 or not ibid_internal.decimal_fits(amount::numeric) then
 		code := 'BAD_AMOUNT';
 	end if;
 	if code is not null then
@@ -97,10 +97,10 @@ begin
 		done := ibid.reject(code, 422, format('line %s: %s', number, said));
 	end if;
 end $$;
-comment on function ibid.check_journal_line(jsonb, bigint) is
+comment on function ibid_internal.check_journal_line(jsonb, bigint) is
 	'rejects the command unless this is one line of a journal group';
 
-create function ibid.journal_lines(lines jsonb)
+create function ibid_internal.journal_lines(lines jsonb)
 returns table (line int, account text, direction text, amount numeric, currency text)
 language plpgsql as $$
 begin
@@ -108,9 +108,9 @@ begin
 		trim_scale((item.value ->> 'amount')::numeric), item.value ->> 'currency'
 	from jsonb_array_elements(lines) with ordinality as item (value, number);
 end $$;
-comment on function ibid.journal_lines(jsonb) is 'the lines of a group, from JSON that was checked';
+comment on function ibid_internal.journal_lines(jsonb) is 'the lines of a group, from JSON that was checked';
 
-create function ibid.check_journal_lines(lines jsonb) returns void language plpgsql as $$
+create function ibid_internal.check_journal_lines(lines jsonb) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
 	item record;
@@ -126,14 +126,14 @@ begin
 	end if;
 	for item in select value, number from jsonb_array_elements(lines) with ordinality as e (value, number)
 	loop
-		done := ibid.check_journal_line(item.value, item.number);
+		done := ibid_internal.check_journal_line(item.value, item.number);
 	end loop;
 	for total in
 		select l.currency, coalesce(sum(l.amount) filter (where l.direction = 'DEBIT'), 0) as debits,
 			coalesce(sum(l.amount) filter (where l.direction = 'CREDIT'), 0) as credits,
-			bool_and(ibid.decimal_fits(l.so_far)) as fits
+			bool_and(ibid_internal.decimal_fits(l.so_far)) as fits
 		from (select *, sum(amount) over (partition by currency, direction order by line) as so_far
-			from ibid.journal_lines(lines)) as l
+			from ibid_internal.journal_lines(lines)) as l
 		group by l.currency order by l.currency collate "C"
 	loop
 		if not total.fits then
@@ -142,12 +142,12 @@ begin
 		elsif total.debits <> total.credits then
 			done := ibid.reject('UNBALANCED', 422, format('%s: debits are %s, credits %s%s', total.currency,
 				trim_scale(total.debits), trim_scale(total.credits),
-				case when ibid.decimal_fits(total.debits - total.credits)
+				case when ibid_internal.decimal_fits(total.debits - total.credits)
 					then format(', the difference is %s', trim_scale(total.debits - total.credits)) end));
 		end if;
 	end loop;
 end $$;
-comment on function ibid.check_journal_lines(jsonb) is
+comment on function ibid_internal.check_journal_lines(jsonb) is
 	'rejects the command unless these are lines whose debits equal their credits in every currency';
 
 create function ibid.post(source text, lines jsonb, posting_date date default null,
@@ -155,7 +155,7 @@ create function ibid.post(source text, lines jsonb, posting_date date default nu
 returns uuid language plpgsql as $$
 #variable_conflict use_column
 declare
-	of_tenant text := ibid.running_tenant('post');
+	of_tenant text := ibid_internal.running_tenant('post');
 	of_command uuid := current_setting('ibid.command_id')::uuid;
 	of_source text := coalesce(post.source, of_command::text);
 	now timestamptz := current_setting('ibid.now')::timestamptz;
@@ -164,11 +164,11 @@ declare
 	seen ibid.journal_group;
 	done text;
 begin
-	done := ibid.require_name(of_source, 'source', 'BAD_SOURCE');
+	done := ibid_internal.require_name(of_source, 'source', 'BAD_SOURCE');
 	if octet_length(post.description) > 1024 then
 		done := ibid.reject('BAD_DESCRIPTION', 422, 'the description is longer than 1024 bytes');
 	end if;
-	done := ibid.check_journal_lines(post.lines);
+	done := ibid_internal.check_journal_lines(post.lines);
 	-- Like events, the n-th group of a command has the command's id with n in its last two bytes.
 	select count(*) + 1 into number from ibid.journal_group as g
 	where g.tenant = of_tenant and g.id between overlay(of_command::text placing '0000' from 33)::uuid
@@ -184,19 +184,19 @@ begin
 	if found then
 		insert into ibid.journal_line (tenant, group_id, line, account, direction, amount, currency)
 		select of_tenant, new_id, l.line, l.account, l.direction, l.amount, l.currency
-		from ibid.journal_lines(post.lines) as l;
+		from ibid_internal.journal_lines(post.lines) as l;
 		return new_id;
 	end if;
 	select * into seen from ibid.journal_group as g
 	where g.tenant collate "POSIX" = of_tenant and g.source = of_source;
 	if post.posting_date <> seen.posting_date or exists (
-		(select account, direction, amount, currency from ibid.journal_lines(post.lines)
+		(select account, direction, amount, currency from ibid_internal.journal_lines(post.lines)
 			except all select account, direction, amount, currency from ibid.journal_line as l
 			where l.tenant = of_tenant and l.group_id = seen.id)
 		union all
 		(select account, direction, amount, currency from ibid.journal_line as l
 			where l.tenant = of_tenant and l.group_id = seen.id
-			except all select account, direction, amount, currency from ibid.journal_lines(post.lines)))
+			except all select account, direction, amount, currency from ibid_internal.journal_lines(post.lines)))
 	then
 		done := ibid.reject('SOURCE_POSTED', 409, format('%s was posted as group %s with other lines or '
 			'another date', of_source, seen.id));

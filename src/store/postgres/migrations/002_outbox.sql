@@ -11,11 +11,11 @@ alter table ibid.event
 	add column follows xid8; -- the transaction of the one before it, in its aggregate, that has a topic; null: none
 create index event_lane on ibid.event (lane, xid) where topic is not null;
 
-create function ibid.lane_of(tenant text, aggregate_type text, aggregate_id text) returns smallint
+create function ibid_internal.lane_of(tenant text, aggregate_type text, aggregate_id text) returns smallint
 language sql immutable as $$
 	select (hashtextextended(tenant || chr(10) || aggregate_type || chr(10) || aggregate_id, 0) & 1)::smallint
 $$;
-comment on function ibid.lane_of(text, text, text) is 'the lane of a new aggregate';
+comment on function ibid_internal.lane_of(text, text, text) is 'the lane of a new aggregate';
 
 create table ibid.relay (
 	destination text collate "C",
@@ -89,7 +89,7 @@ comment on table ibid.delivery_hold is
 
 -- What a settlement begins with. The row is locked and not written, unless there is something to keep: a row that is
 -- updated for each batch grows old under whoever's open snapshot.
-create function ibid.keep_lane(of_destination text, of_lane int, of_token bigint, at_cursor text, arrived bigint,
+create function ibid_internal.keep_lane(of_destination text, of_lane int, of_token bigint, at_cursor text, arrived bigint,
 	lease_us bigint)
 returns void language plpgsql as $$
 begin
@@ -113,5 +113,5 @@ begin
 		raise exception 'lane % of destination %: its lease has ended and another relay has taken it over', of_lane, of_destination using errcode = 'IB014';
 	end if;
 end $$;
-comment on function ibid.keep_lane(text, int, bigint, text, bigint, bigint) is
+comment on function ibid_internal.keep_lane(text, int, bigint, text, bigint, bigint) is
 	'fails unless the lane is held under this token (I6); keeps its cursor and its lease, where they are given';

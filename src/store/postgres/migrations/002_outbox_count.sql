@@ -29,20 +29,20 @@ create table ibid.outbox_count (
 ) with (fillfactor = 50);
 comment on table ibid.outbox_count is 'how many events a lane has for a destination, and how many its relay has passed';
 
-create function ibid.cursor_snapshot(cursor text) returns pg_snapshot language sql stable as $$
+create function ibid_internal.cursor_snapshot(cursor text) returns pg_snapshot language sql stable as $$
 	select case when split_part(cursor, ';', 1) = system_identifier::text
 		then nullif(split_part(cursor, ';', 2), '')::pg_snapshot end
 	from pg_control_system()
 $$;
-comment on function ibid.cursor_snapshot(text) is
+comment on function ibid_internal.cursor_snapshot(text) is
 	'what a cursor of this server has seen; null: it is at the beginning, or of another server';
 
-create function ibid.names_destination(headers text, destination text) returns boolean language sql immutable as $$
+create function ibid_internal.names_destination(headers text, destination text) returns boolean language sql immutable as $$
 	select strpos(',' || split_part(split_part(headers, '"deliver_to":"', 2), '"', 1) || ',', ',' || destination || ',') > 0
 $$;
-comment on function ibid.names_destination(text, text) is 'is the event with these headers to go there?';
+comment on function ibid_internal.names_destination(text, text) is 'is the event with these headers to go there?';
 
-create function ibid.outbox_edge(of_lane smallint, seen pg_snapshot, until pg_snapshot, most bigint) returns pg_snapshot
+create function ibid_internal.outbox_edge(of_lane smallint, seen pg_snapshot, until pg_snapshot, most bigint) returns pg_snapshot
 language plpgsql stable set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
 	edge bigint;
@@ -57,10 +57,10 @@ begin
 	return (select format('%s:%s:%s', coalesce(min(x.id), edge + 1), edge + 1, string_agg(x.id::text, ',' order by x.id))
 		from (select xip::text::bigint as id from pg_snapshot_xip(until) as xip) as x where x.id <= edge)::pg_snapshot;
 end $$;
-comment on function ibid.outbox_edge(smallint, pg_snapshot, pg_snapshot, bigint) is
+comment on function ibid_internal.outbox_edge(smallint, pg_snapshot, pg_snapshot, bigint) is
 	'the later snapshot, or as much of it as about so many events of the lane are between it and the earlier one';
 
-create function ibid.outbox_news(of_lane smallint, seen pg_snapshot, until pg_snapshot)
+create function ibid_internal.outbox_news(of_lane smallint, seen pg_snapshot, until pg_snapshot)
 returns table (destination text, events bigint)
 language plpgsql stable set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 begin
@@ -82,15 +82,15 @@ begin
 	cross join unnest(string_to_array(split_part(split_part(h.headers, '"deliver_to":"', 2), '"', 1), ',')) as d(name)
 	group by d.name;
 end $$;
-comment on function ibid.outbox_news(smallint, pg_snapshot, pg_snapshot) is
+comment on function ibid_internal.outbox_news(smallint, pg_snapshot, pg_snapshot) is
 	'how many events of the lane the later snapshot sees and the earlier does not, by where they are to go';
 
-create function ibid.count_passed(of_lane smallint, of_destination text, cursor text, until pg_snapshot, most bigint)
+create function ibid_internal.count_passed(of_lane smallint, of_destination text, cursor text, until pg_snapshot, most bigint)
 returns boolean language plpgsql as $$
 declare
 	near constant bigint := 1000;
 	system constant text := split_part(cursor, ';', 1);
-	at pg_snapshot := ibid.cursor_snapshot(cursor);
+	at pg_snapshot := ibid_internal.cursor_snapshot(cursor);
 	counted ibid.outbox_count;
 	seen pg_snapshot;
 	next pg_snapshot;
@@ -102,28 +102,28 @@ begin
 	if at is null then
 		counted.behind := '';
 		counted.passed := 0;
-	elsif until is not null and ibid.outbox_edge(of_lane, at, until, near)::text = until::text then
+	elsif until is not null and ibid_internal.outbox_edge(of_lane, at, until, near)::text = until::text then
 		-- little is behind the cursor: that is counted, and nothing need be known of what is before it
 		counted.behind := system || ';' || at;
-		counted.passed := counted.written - coalesce((select n.events from ibid.outbox_news(of_lane, at, until) as n
+		counted.passed := counted.written - coalesce((select n.events from ibid_internal.outbox_news(of_lane, at, until) as n
 			where n.destination = of_destination), 0);
 	else
-		seen := ibid.cursor_snapshot(counted.behind);
-		next := ibid.outbox_edge(of_lane, coalesce(seen, '1:1:'), at, most);
+		seen := ibid_internal.cursor_snapshot(counted.behind);
+		next := ibid_internal.outbox_edge(of_lane, coalesce(seen, '1:1:'), at, most);
 		counted.behind := system || ';' || next;
 		counted.passed := case when seen is null then 0 else counted.passed end
-			+ coalesce((select n.events from ibid.outbox_news(of_lane, coalesce(seen, '1:1:'), next) as n
+			+ coalesce((select n.events from ibid_internal.outbox_news(of_lane, coalesce(seen, '1:1:'), next) as n
 				where n.destination = of_destination), 0);
 	end if;
 	update ibid.outbox_count as c set behind = counted.behind, passed = counted.passed
 	where c.lane = of_lane and c.destination = of_destination;
 	return coalesce(next::text <> at::text, false);
 end $$;
-comment on function ibid.count_passed(smallint, text, text, pg_snapshot, bigint) is
+comment on function ibid_internal.count_passed(smallint, text, text, pg_snapshot, bigint) is
 	'bring forward what the relay has passed of a lane, whose row in outbox_scan is locked; until: null unless all that is '
 	'written up to there is counted; true: there is more to count';
 
-create function ibid.count_lane(of_lane smallint, most bigint) returns boolean language plpgsql as $$
+create function ibid_internal.count_lane(of_lane smallint, most bigint) returns boolean language plpgsql as $$
 declare
 	kept text;
 	cursors jsonb;
@@ -138,7 +138,7 @@ begin
 	if not found then
 		return false; -- somebody is at it
 	end if;
-	seen := ibid.cursor_snapshot(kept);
+	seen := ibid_internal.cursor_snapshot(kept);
 	if seen is null then
 		delete from ibid.outbox_count as c where c.lane = of_lane;
 		seen := '1:1:';
@@ -147,24 +147,24 @@ begin
 	select coalesce(jsonb_object_agg(l.destination, l.cursor), '{}') into cursors from ibid.relay_lane as l
 	where l.lane = of_lane;
 	until := pg_current_snapshot();
-	upto := ibid.outbox_edge(of_lane, seen, until, most);
+	upto := ibid_internal.outbox_edge(of_lane, seen, until, most);
 	insert into ibid.outbox_count as c (destination, lane, written, behind, passed)
-	select n.destination, of_lane, n.events, '', 0 from ibid.outbox_news(of_lane, seen, upto) as n
+	select n.destination, of_lane, n.events, '', 0 from ibid_internal.outbox_news(of_lane, seen, upto) as n
 	on conflict (destination, lane) do update set written = c.written + excluded.written;
 	if found or upto::text <> until::text then
 		update ibid.outbox_scan as s set cursor = system_identifier || ';' || upto from pg_control_system()
 		where s.lane = of_lane;
 	end if;
 	for relay in select c.key as destination, c.value as cursor from jsonb_each_text(cursors) as c loop
-		more := ibid.count_passed(of_lane, relay.destination, relay.cursor,
+		more := ibid_internal.count_passed(of_lane, relay.destination, relay.cursor,
 			case when upto::text = until::text then until end, most) or more;
 	end loop;
 	return more or upto::text <> until::text;
 end $$;
-comment on function ibid.count_lane(smallint, bigint) is
+comment on function ibid_internal.count_lane(smallint, bigint) is
 	'bring the counters of a lane forward by about so many events; true: there are more';
 
-create function ibid.outbox_window(of_destination text, of_lane smallint, seen pg_snapshot, width bigint,
+create function ibid_internal.outbox_window(of_destination text, of_lane smallint, seen pg_snapshot, width bigint,
 	out looked bigint, out named bigint, out waiting bigint, out oldest timestamptz, out last timestamptz)
 language plpgsql stable set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 begin
@@ -185,24 +185,24 @@ begin
 				and d.destination = of_destination limit 1) is null
 			and (select true from ibid.delivery_hold as h where h.tenant = b.tenant and h.event_id = b.id
 				and h.destination = of_destination) is null as waits
-		from behind as b where ibid.names_destination(b.headers, of_destination)
+		from behind as b where ibid_internal.names_destination(b.headers, of_destination)
 	)
 	select (select count(*) from behind), count(*), count(*) filter (where its.waits),
 		min(its.created_at) filter (where its.waits), (select max(b.created_at) from behind as b)
 	into looked, named, waiting, oldest, last
 	from its;
 end $$;
-comment on function ibid.outbox_window(text, smallint, pg_snapshot, bigint) is
+comment on function ibid_internal.outbox_window(text, smallint, pg_snapshot, bigint) is
 	'the first events of a lane behind a cursor: how many, how many are to go there, how many of those have neither arrived nor are held, since when';
 
-create function ibid.measure_outbox(lanes int, width bigint)
+create function ibid_internal.measure_outbox(lanes int, width bigint)
 returns table (destination text, written bigint, delivered bigint, backlog bigint, held bigint, failed bigint, parked bigint,
 	oldest timestamptz, leased bigint, moved_at timestamptz)
 language plpgsql stable as $$
 begin
 	return query
 	with counted as materialized (
-		select l.lane::smallint, ibid.cursor_snapshot(s.cursor) as seen from generate_series(0, lanes - 1) as l(lane)
+		select l.lane::smallint, ibid_internal.cursor_snapshot(s.cursor) as seen from generate_series(0, lanes - 1) as l(lane)
 		left join ibid.outbox_scan as s on s.lane = l.lane
 	), each_lane as materialized (
 		select w.destination, w.lane, sum(w.written)::bigint as written, sum(w.passed)::bigint as passed,
@@ -212,7 +212,7 @@ begin
 			join counted on counted.lane = c.lane and counted.seen is not null
 			union all
 			select n.destination, counted.lane, n.events, 0, '' from counted
-			cross join ibid.outbox_news(counted.lane, coalesce(counted.seen, '1:1:'), pg_current_snapshot()) as n
+			cross join ibid_internal.outbox_news(counted.lane, coalesce(counted.seen, '1:1:'), pg_current_snapshot()) as n
 			union all
 			select r.destination, r.lane, 0, 0, '' from ibid.relay_lane as r) as w
 		group by w.destination, w.lane
@@ -220,14 +220,14 @@ begin
 		select e.destination, e.written, r.delivered, r.moved_at, f.oldest,
 			r.relay is not null and r.lease_until > clock_timestamp() as leased,
 			case when f.looked < width then f.waiting else greatest(f.waiting, e.written - (f.named - f.waiting)
-				- case when ibid.cursor_snapshot(e.behind) is null then 0 else e.passed end
-				- coalesce((select n.events from ibid.outbox_news(e.lane,
-					coalesce(ibid.cursor_snapshot(e.behind), '1:1:'), ibid.cursor_snapshot(r.cursor)) as n
+				- case when ibid_internal.cursor_snapshot(e.behind) is null then 0 else e.passed end
+				- coalesce((select n.events from ibid_internal.outbox_news(e.lane,
+					coalesce(ibid_internal.cursor_snapshot(e.behind), '1:1:'), ibid_internal.cursor_snapshot(r.cursor)) as n
 					where n.destination = e.destination), 0)) end as waiting,
 			case when f.waiting > 0 then f.oldest when f.looked >= width then f.last end as since
 		from each_lane as e
 		left join ibid.relay_lane as r on r.destination = e.destination and r.lane = e.lane
-		cross join ibid.outbox_window(e.destination, e.lane, coalesce(ibid.cursor_snapshot(r.cursor), '1:1:'), width) as f
+		cross join ibid_internal.outbox_window(e.destination, e.lane, coalesce(ibid_internal.cursor_snapshot(r.cursor), '1:1:'), width) as f
 	), holds as materialized (
 		select h.destination, count(*) as held, count(*) filter (where h.state = 'FAILED') as failed,
 			count(*) filter (where h.state = 'PARKED') as parked
@@ -252,5 +252,5 @@ begin
 		join ibid.event as e on e.tenant = o.tenant and e.id = o.event_id) as first on true
 	order by w.destination;
 end $$;
-comment on function ibid.measure_outbox(int, bigint) is
+comment on function ibid_internal.measure_outbox(int, bigint) is
 	'how the outbox stands toward each destination that an event names or that has a relay';

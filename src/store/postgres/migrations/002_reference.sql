@@ -17,7 +17,7 @@ create unique index external_reference_resource_key on ibid.external_reference
 comment on table ibid.external_reference is
 	'(source system, external id) and the one resource it stands for, found from either side';
 
-create function ibid.running_tenant(caller text) returns text language plpgsql as $$
+create function ibid_internal.running_tenant(caller text) returns text language plpgsql as $$
 declare
 	tenant text := nullif(current_setting('ibid.tenant', true), '');
 begin
@@ -27,10 +27,10 @@ begin
 	end if;
 	return tenant;
 end $$;
-comment on function ibid.running_tenant(text) is
+comment on function ibid_internal.running_tenant(text) is
 	'the tenant of the command that runs in this transaction, or an error that names the caller';
 
-create function ibid.require_name(value text, what text, reason text) returns void
+create function ibid_internal.require_name(value text, what text, reason text) returns void
 language plpgsql as $$
 declare
 	done text;
@@ -39,7 +39,7 @@ begin
 		done := ibid.reject(reason, 422, format('the %s is a text of 1 to 255 bytes', what));
 	end if;
 end $$;
-comment on function ibid.require_name(text, text, text) is
+comment on function ibid_internal.require_name(text, text, text) is
 	'rejects the command unless the value is a text of 1 to 255 bytes';
 
 create function ibid.link_reference(source_system text, external_id text, resource_type text,
@@ -47,14 +47,14 @@ create function ibid.link_reference(source_system text, external_id text, resour
 returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-	of_tenant text := ibid.running_tenant('link_reference');
+	of_tenant text := ibid_internal.running_tenant('link_reference');
 	seen ibid.external_reference;
 	done text;
 begin
-	done := ibid.require_name(link_reference.source_system, 'source system', 'BAD_REFERENCE');
-	done := ibid.require_name(link_reference.external_id, 'external id', 'BAD_REFERENCE');
-	done := ibid.require_name(link_reference.resource_type, 'resource type', 'BAD_REFERENCE');
-	done := ibid.require_name(link_reference.resource_id, 'resource id', 'BAD_REFERENCE');
+	done := ibid_internal.require_name(link_reference.source_system, 'source system', 'BAD_REFERENCE');
+	done := ibid_internal.require_name(link_reference.external_id, 'external id', 'BAD_REFERENCE');
+	done := ibid_internal.require_name(link_reference.resource_type, 'resource type', 'BAD_REFERENCE');
+	done := ibid_internal.require_name(link_reference.resource_id, 'resource id', 'BAD_REFERENCE');
 	-- Waits for whoever is linking either side now; what they did is seen by the next statement.
 	insert into ibid.external_reference
 		(tenant, source_system, external_id, resource_type, resource_id, command_id, at)
@@ -90,7 +90,7 @@ create function ibid.find_reference(source_system text, external_id text)
 returns jsonb language plpgsql as $$
 #variable_conflict use_column
 declare
-	of_tenant text := ibid.running_tenant('find_reference');
+	of_tenant text := ibid_internal.running_tenant('find_reference');
 begin
 	return (select jsonb_build_object('resource_type', r.resource_type, 'resource_id', r.resource_id)
 		from ibid.external_reference as r
@@ -105,7 +105,7 @@ create function ibid.find_external(resource_type text, resource_id text)
 returns jsonb language plpgsql as $$
 #variable_conflict use_column
 declare
-	of_tenant text := ibid.running_tenant('find_external');
+	of_tenant text := ibid_internal.running_tenant('find_external');
 begin
 	return (select coalesce(jsonb_agg(jsonb_build_object('source_system', r.source_system,
 			'external_id', r.external_id) order by r.source_system), '[]')

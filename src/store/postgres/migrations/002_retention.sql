@@ -2,7 +2,7 @@
 
 -- An expired command that may run again gives its place to a new one, with an id of its own. Its bodies go
 -- with it; nothing else may delete one, so the right to do it is the function's and not its caller's.
-create function ibid.forget_answers(of_tenant text, of_command uuid) returns void
+create function ibid_internal.forget_answers(of_tenant text, of_command uuid) returns void
 language sql security definer set search_path = pg_catalog, pg_temp as $$
 	delete from ibid.answer as a
 	where a.tenant = of_tenant and a.command_id = of_command
@@ -13,7 +13,7 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
 		and not exists (select from ibid.command as c
 			where c.tenant collate "POSIX" = of_tenant and c.id = of_command)
 $$;
-comment on function ibid.forget_answers(text, uuid) is
+comment on function ibid_internal.forget_answers(text, uuid) is
 	'deletes the bodies and the payload of a command that is no more';
 
 -- Written in batches, beside the commands: a duplicate itself writes nothing.
@@ -48,7 +48,7 @@ comment on table ibid.duplicate_seen is
 -- whose key has expired lose body, payload and text; what is left still answers a late duplicate. Rows whose audit
 -- period is over, too, are deleted with all evidence. What has no outcome is never touched. A row that
 -- somebody holds is left to the next run.
-create function ibid.retain_commands(inout at_tenant text, inout at_id uuid, before uuid, now timestamptz,
+create function ibid_internal.retain_commands(inout at_tenant text, inout at_id uuid, before uuid, now timestamptz,
 	audit_us jsonb, batch int, out emptied bigint, out deleted bigint, out answers bigint,
 	out evidence bigint, out duplicates bigint, out payloads bigint)
 language plpgsql as $$
@@ -103,20 +103,20 @@ begin
 	get diagnostics deleted = row_count;
 	at_id := upto;
 end $$;
-comment on function ibid.retain_commands(text, uuid, uuid, timestamptz, jsonb, int) is
+comment on function ibid_internal.retain_commands(text, uuid, uuid, timestamptz, jsonb, int) is
 	'one bounded step of retention; at_tenant null: all done';
 
 -- The first id of a UUIDv7 range.
-create function ibid.first_id(at timestamptz) returns uuid language sql stable as $$
+create function ibid_internal.first_id(at timestamptz) returns uuid language sql stable as $$
 	select (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '00000000000000000000')::uuid
 $$;
-comment on function ibid.first_id(timestamptz) is 'no UUIDv7 of that time or later is smaller';
+comment on function ibid_internal.first_id(timestamptz) is 'no UUIDv7 of that time or later is smaller';
 
 -- Partitions for the months to come, and for the current one while the default partition is empty: an INSERT
 -- into the default one pays for a check that no other partition should have had the row. None can be made
 -- where rows are in the default partition already, put there before or by a clock that is ahead; they stay.
 -- Whoever waits for the lock keeps writers waiting, so nobody waits long; the next run tries again.
-create function ibid.make_partitions(months int, at timestamptz default now()) returns int
+create function ibid_internal.make_partitions(months int, at timestamptz default now()) returns int
 language plpgsql set lock_timeout = '3s' as $$
 declare
 	month timestamptz;
@@ -136,8 +136,8 @@ begin
 			end if;
 			begin
 				execute format('create table ibid.%I partition of ibid.%I for values from (%L) to (%L)',
-					part || '_' || to_char(month at time zone 'UTC', 'YYYYMM'), part, ibid.first_id(month),
-					ibid.first_id((month at time zone 'UTC' + interval '1 month') at time zone 'UTC'));
+					part || '_' || to_char(month at time zone 'UTC', 'YYYYMM'), part, ibid_internal.first_id(month),
+					ibid_internal.first_id((month at time zone 'UTC' + interval '1 month') at time zone 'UTC'));
 				-- Unlike those for rows, triggers for statements are not inherited.
 				if part in ('event', 'delivery', 'audit') then
 					execute format('create trigger %I before truncate on ibid.%I
@@ -152,12 +152,12 @@ begin
 	end loop;
 	return made;
 end $$;
-comment on function ibid.make_partitions(int, timestamptz) is 'makes the partitions of this month and the next';
+comment on function ibid_internal.make_partitions(int, timestamptz) is 'makes the partitions of this month and the next';
 
 -- Drops one partition that nobody needs, or only counts all of them: audit entries after the audit period,
 -- evidence of the delivery of events that are gone, answers and payloads that are all deleted. A month is dropped
--- as a whole or not at all. Events go by ibid.drop_event_month.
-create function ibid.drop_partition(now timestamptz, audit_us bigint, only_count boolean)
+-- as a whole or not at all. Events go by ibid_internal.drop_event_month.
+create function ibid_internal.drop_partition(now timestamptz, audit_us bigint, only_count boolean)
 returns table (kind text, removed bigint) language plpgsql set lock_timeout = '3s' as $$
 declare
 	part record;
@@ -194,8 +194,8 @@ begin
 		exit when not only_count;
 	end loop;
 end $$;
-comment on function ibid.drop_partition(timestamptz, bigint, boolean) is
+comment on function ibid_internal.drop_partition(timestamptz, bigint, boolean) is
 	'drops one month of audit entries, payloads or answers that has had its time';
 
-select ibid.make_partitions(3);
+select ibid_internal.make_partitions(3);
 

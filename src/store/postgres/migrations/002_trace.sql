@@ -19,17 +19,17 @@ alter table ibid.command
 
 -- One text holds both, so that a command passes them on at once: a traceparent, of 55 bytes, and behind a blank
 -- the tracestate; or nothing. In SQL, so that the planner puts them into the expressions that call them.
-create function ibid.traceparent_in(trace text) returns text language sql immutable as $$
+create function ibid_internal.traceparent_in(trace text) returns text language sql immutable as $$
 	select nullif(left(trace, 55), '')
 $$;
-comment on function ibid.traceparent_in(text) is 'the traceparent of a trace; null: none';
-create function ibid.tracestate_in(trace text) returns text language sql immutable as $$
+comment on function ibid_internal.traceparent_in(text) is 'the traceparent of a trace; null: none';
+create function ibid_internal.tracestate_in(trace text) returns text language sql immutable as $$
 	select nullif(substr(trace, 57), '')
 $$;
-comment on function ibid.tracestate_in(text) is 'the tracestate of a trace; null: none';
+comment on function ibid_internal.tracestate_in(text) is 'the tracestate of a trace; null: none';
 
 -- Callers of the SQL API; others are checked by libibid. The traceparent is kept in the form of version 00.
-create function ibid.check_trace(traceparent text, tracestate text) returns text
+create function ibid_internal.check_trace(traceparent text, tracestate text) returns text
 language plpgsql immutable as $$
 begin
 	if coalesce(traceparent, '') = '' then
@@ -51,4 +51,4 @@ begin
 		('x' || substr(traceparent, 54, 2))::bit(8)::int & case when traceparent ~ '^00' then 3 else 1 end), 2, '0')
 		|| coalesce(' ' || nullif(tracestate, ''), '');
 end $$;
-comment on function ibid.check_trace(text, text) is 'both in one text, as traceparent_in reads it; null: none';
+comment on function ibid_internal.check_trace(text, text) is 'both in one text, as traceparent_in reads it; null: none';

@@ -72,7 +72,7 @@ end $$;
 comment on function ibid.define_machine(text, jsonb) is
 	'for schema files: a machine''s allowed moves, [[from, to], ...]; replaces those it had';
 
-create function ibid.judge_move(head ibid.machine_state, to_state text, given jsonb,
+create function ibid_internal.judge_move(head ibid.machine_state, to_state text, given jsonb,
 	expected_version bigint)
 returns boolean language plpgsql as $$
 #variable_conflict use_column
@@ -99,7 +99,7 @@ begin
 		coalesce(nullif(head.state, ''), 'nothing'), judge_move.to_state));
 	return null;
 end $$;
-comment on function ibid.judge_move(ibid.machine_state, text, jsonb, bigint) is
+comment on function ibid_internal.judge_move(ibid.machine_state, text, jsonb, bigint) is
 	'may the subject move? false: it did so already; otherwise a rejection';
 
 create function ibid.move(machine text, subject_id text, to_state text, attributes jsonb default null,
@@ -107,7 +107,7 @@ create function ibid.move(machine text, subject_id text, to_state text, attribut
 returns jsonb language plpgsql as $$
 #variable_conflict use_column
 declare
-	of_tenant text := ibid.running_tenant('move');
+	of_tenant text := ibid_internal.running_tenant('move');
 	of_command uuid := current_setting('ibid.command_id')::uuid;
 	now timestamptz := current_setting('ibid.now')::timestamptz;
 	given jsonb := coalesce(move.attributes, '{}');
@@ -115,8 +115,8 @@ declare
 	known boolean;
 	done text;
 begin
-	done := ibid.require_name(move.subject_id, 'subject', 'BAD_SUBJECT');
-	done := ibid.require_name(move.to_state, 'state', 'BAD_STATE');
+	done := ibid_internal.require_name(move.subject_id, 'subject', 'BAD_SUBJECT');
+	done := ibid_internal.require_name(move.to_state, 'state', 'BAD_STATE');
 	if jsonb_typeof(given) <> 'object' or move.machine is null then
 		raise exception 'move: %', case when move.machine is null then 'the machine is missing'
 			else 'the attributes are a JSON object or null' end using errcode = 'IB003';
@@ -130,7 +130,7 @@ begin
 		if not known then
 			head := row (of_tenant, move.machine, move.subject_id, '', 0, '{}', of_command, now);
 		end if;
-		if not ibid.judge_move(head, move.to_state, given, move.expected_version) then
+		if not ibid_internal.judge_move(head, move.to_state, given, move.expected_version) then
 			return jsonb_build_object('moved', false, 'from', head.state, 'state', head.state,
 				'version', head.version);
 		end if;

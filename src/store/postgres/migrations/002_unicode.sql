@@ -9,7 +9,7 @@
 -- Both lists are of the Unicode Character Database 13.0: what it does not assign, and what has a canonical
 -- combining class other than 0 (which never changes).
 
-create function ibid.in_nfc(form text) returns text
+create function ibid_internal.in_nfc(form text) returns text
 language plpgsql immutable parallel safe as $$
 declare
 	given text collate "C" := form;
@@ -153,13 +153,13 @@ begin
 	elsif strpos(given, E'\\') = 0 then
 		return normalize(given, nfc);
 	end if;
-	return ibid.escape_controls(normalize(ibid.unescape_controls(given), nfc));
+	return ibid_internal.escape_controls(normalize(ibid_internal.unescape_controls(given), nfc));
 end $$;
-comment on function ibid.in_nfc(text) is
+comment on function ibid_internal.in_nfc(text) is
 	'a canonical JSON text with its strings in Unicode NFC; its members may be out of order then';
 
 -- The letter that ends an escape would combine with a mark behind it: \n and a tilde are not \n-tilde.
-create function ibid.unescape_controls(form text) returns text
+create function ibid_internal.unescape_controls(form text) returns text
 language plpgsql immutable parallel safe as $$
 declare
 	given text collate "C" := replace(form, E'\\\\', E'\\u005c'); -- every backslash begins an escape
@@ -173,9 +173,9 @@ begin
 	end if;
 	return replace(given, E'\\u005c', E'\\\\');
 end $$;
-comment on function ibid.unescape_controls(text) is 'a canonical JSON text with its control characters raw';
+comment on function ibid_internal.unescape_controls(text) is 'a canonical JSON text with its control characters raw';
 
-create function ibid.escape_controls(form text) returns text
+create function ibid_internal.escape_controls(form text) returns text
 language plpgsql immutable parallel safe as $$
 declare
 	given text collate "C" := form;
@@ -189,4 +189,4 @@ begin
 	end if;
 	return given;
 end $$;
-comment on function ibid.escape_controls(text) is 'undoes unescape_controls';
+comment on function ibid_internal.escape_controls(text) is 'undoes unescape_controls';

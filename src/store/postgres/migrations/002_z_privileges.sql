@@ -40,7 +40,7 @@ exception
 end $$;
 
 revoke all on all tables in schema ibid from public;
-revoke all on all functions in schema ibid from public;
+revoke all on all functions in schema ibid, ibid_internal from public;
 
 -- What callers may use of the pure functions, without a right to each of their parts.
 alter function ibid.canonical(text) security definer;
@@ -63,7 +63,8 @@ do $$ declare
 begin
 	if app then
 		revoke all on all tables in schema ibid from ibid_app;
-		revoke all on all functions in schema ibid from ibid_app;
+		revoke all on all functions in schema ibid, ibid_internal from ibid_app;
+		grant usage on schema ibid_internal to ibid_app;
 		grant execute on function ibid.command_begin(text, text, text, text, text, text, text, text, text, int,
 				text, text),
 			ibid.command_complete(uuid, int, text, text, text, boolean),
@@ -72,7 +73,7 @@ begin
 			ibid.emit(text, text, text, json, bigint, text, uuid),
 			ibid.emit(text, text, text, jsonb, bigint, text, uuid),
 			ibid.emit_json(text, text, text, text, bigint, text),
-			ibid.emit_for_caller(text, text, text, text, bigint, text, uuid),
+			ibid_internal.emit_for_caller(text, text, text, text, bigint, text, uuid),
 			ibid.canonical(text), ibid.contract_of(text, int), ibid.tenants(),
 			ibid.fingerprint(json, text, text, text, text, text) to ibid_app;
 		grant select on ibid.contract to ibid_app;
@@ -81,25 +82,26 @@ begin
 		grant select (destination, lane, relay, lease_until) on ibid.relay_lane to ibid_app;
 	end if;
 	if service then
-		grant usage on schema ibid to ibid_service;
-		grant execute on all functions in schema ibid to ibid_service;
+		grant usage on schema ibid, ibid_internal to ibid_service;
+		grant execute on all functions in schema ibid, ibid_internal to ibid_service;
 		revoke execute on function ibid.grant_tenant(text, text), ibid.revoke_tenant(text, text)
 			from ibid_service;
 		grant select on all tables in schema ibid to ibid_service;
 		grant insert on ibid.contract to ibid_service;
 	end if;
 	if operator then
+		grant usage on schema ibid_internal to ibid_operator;
 		grant select on all tables in schema ibid to ibid_operator;
-		grant execute on function ibid.outbox_states(), ibid.microseconds(timestamptz) to ibid_operator;
-		grant execute on function ibid.cursor_snapshot(text), ibid.names_destination(text, text),
-			ibid.outbox_news(smallint, pg_snapshot, pg_snapshot), ibid.outbox_window(text, smallint, pg_snapshot, bigint),
-			ibid.measure_outbox(int, bigint) to ibid_operator;
+		grant execute on function ibid.outbox_states(), ibid_internal.microseconds(timestamptz) to ibid_operator;
+		grant execute on function ibid_internal.cursor_snapshot(text), ibid_internal.names_destination(text, text),
+			ibid_internal.outbox_news(smallint, pg_snapshot, pg_snapshot), ibid_internal.outbox_window(text, smallint, pg_snapshot, bigint),
+			ibid_internal.measure_outbox(int, bigint) to ibid_operator;
 	end if;
 	if eraser then
-		grant usage on schema ibid to ibid_eraser;
+		grant usage on schema ibid, ibid_internal to ibid_eraser;
 		grant select on all tables in schema ibid to ibid_eraser;
-		grant execute on function ibid.outbox_states(), ibid.microseconds(timestamptz) to ibid_eraser;
-		grant execute on function ibid.erase_commands(uuid, text, uuid, uuid, text, text, text, int, text, text,
+		grant execute on function ibid.outbox_states(), ibid_internal.microseconds(timestamptz) to ibid_eraser;
+		grant execute on function ibid_internal.erase_commands(uuid, text, uuid, uuid, text, text, text, int, text, text,
 			text, timestamptz) to ibid_eraser;
 	end if;
 	for root in
@@ -128,7 +130,7 @@ begin
 	end loop;
 	if service then -- who runs commands does not forget them
 		revoke insert on ibid.erasure from ibid_service;
-		revoke execute on function ibid.erase_commands(uuid, text, uuid, uuid, text, text, text, int, text, text,
+		revoke execute on function ibid_internal.erase_commands(uuid, text, uuid, uuid, text, text, text, int, text, text,
 			text, timestamptz) from ibid_service;
 	end if;
 	if service then -- never an identity; what is evidence is never edited (I3)
@@ -167,10 +169,11 @@ begin
 	end if;
 	if to_regrole('ibid_migrator') is not null then
 		grant update (revoked_at, revoked_by) on ibid.token to ibid_migrator;
-		grant execute on all functions in schema ibid to ibid_migrator;
+		grant usage on schema ibid_internal to ibid_migrator;
+		grant execute on all functions in schema ibid, ibid_internal to ibid_migrator;
 		grant select, insert on all tables in schema ibid to ibid_migrator;
 		revoke insert on ibid.erasure from ibid_migrator;
-		revoke execute on function ibid.erase_commands(uuid, text, uuid, uuid, text, text, text, int, text, text,
+		revoke execute on function ibid_internal.erase_commands(uuid, text, uuid, uuid, text, text, text, int, text, text,
 			text, timestamptz) from ibid_migrator;
 		grant delete on ibid.tenant_role, ibid.machine_move to ibid_migrator;
 		for root in select c.oid::regclass as name from pg_class as c

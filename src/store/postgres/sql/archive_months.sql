@@ -1,2 +1,2 @@
 -- archive_months: $1 first id, $2 last id
-select ibid.make_event_months($1, $2)
+select ibid_internal.make_event_months($1, $2)

@@ -5,7 +5,7 @@
 --   $16 correlation id, $17 causation id, $18 trace as in express_claim
 -- Answers, and writes the command's row and its audit entry. Without a row the status is null, which is
 -- refused; with two rows the second can't be written: then the long way finds out what is wrong.
-select ibid.express_finish($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+select ibid_internal.express_finish($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
 	$18, :status, :resource_type::text, :resource_id::text), answer.*
 from (select) as one left join (
 :answer

@@ -7,7 +7,7 @@
 -- here.
 with moved as (
 	insert into ibid.aggregate as head (tenant, type, id, version, lane, xid)
-	select tenant, type, id, events, ibid.lane_of(tenant, type, id), case when sent then pg_current_xact_id() end
+	select tenant, type, id, events, ibid_internal.lane_of(tenant, type, id), case when sent then pg_current_xact_id() end
 	from (
 		select unnest($1::text[]) as tenant, unnest($2::text[]) as type, unnest($3::text[]) as id, unnest($4::int[]) as events,
 			unnest($5::boolean[]) as sent

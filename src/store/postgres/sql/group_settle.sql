@@ -1,3 +1,3 @@
 -- group_settle: no parameters
 -- What a member left for the end of the transaction is checked now, on its own account.
-select ibid.group_settle()
+select ibid_internal.group_settle()

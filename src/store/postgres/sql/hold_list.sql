@@ -4,7 +4,7 @@
 select
 	e.id, e.command_id, e.tenant, e.aggregatetype, e.aggregateid, e.type, e.payload, e.version, e.key, e.ordinal,
 	e.correlation_id, e.causation_id, e.traceparent, e.tracestate,
-	ibid.microseconds(e.created_at), e.topic, e.partition_key, e.headers,
+	ibid_internal.microseconds(e.created_at), e.topic, e.partition_key, e.headers,
 	coalesce(behind.version is not null and (select true from ibid.delivery as d where d.tenant = e.tenant
 			and d.event_id = behind.id and d.destination = $1 limit 1) is null
 		and (select true from ibid.delivery_hold as p where p.destination = $1 and p.tenant = e.tenant

@@ -96,7 +96,7 @@ with given as materialized (
 select
 	f.id, f.command_id, f.tenant, f.aggregatetype, f.aggregateid, f.type, f.payload, f.version, f.key, f.ordinal,
 	f.correlation_id, f.causation_id, f.traceparent, f.tracestate,
-	ibid.microseconds(f.created_at), f.topic, f.partition_key, f.headers,
+	ibid_internal.microseconds(f.created_at), f.topic, f.partition_key, f.headers,
 	coalesce(f.early, false), case when f.early then (
 		select p.version from ibid.event as p
 		where p.lane = $1::smallint and p.topic is not null and p.xid = f.follows and p.tenant = f.tenant

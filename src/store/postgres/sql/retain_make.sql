@@ -1,2 +1,2 @@
 -- retain_make: $1 months ahead, $2 now
-select ibid.make_partitions($1, $2)
+select ibid_internal.make_partitions($1, $2)
