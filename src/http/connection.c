@@ -169,8 +169,7 @@ static void log_request(const struct request *request, int64_t took_us, bool sen
 	    {"client", log_text(request->principal.client)},
 	    {"token",
 	     log_text(request->principal.tenant && *request->token.id ? request->token.id : NULL)},
-	    {"tookUs", log_int(took_us)},
-	    {"end", log_text(sent ? "sent" : "broken off")});
+	    {"tookUs", log_int(took_us)}, {"end", log_text(sent ? "sent" : "broken off")});
 }
 
 static void end(void *user, bool sent)
@@ -191,8 +190,8 @@ static void end(void *user, bool sent)
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* Two of these are two things to two readers. */
-static const char *told_twice(const struct request *request)
+/* The name of a header that may occur once and occurs several times; NULL: none. */
+static const char *given_twice(const struct request *request)
 {
 	static const char *const once[] = {"Ibid-Actor", "Correlation-Id", "Causation-Id"};
 	bool many = false;
@@ -207,12 +206,12 @@ static const char *told_twice(const struct request *request)
 static bool head_is_good(struct request *request)
 {
 	const char *wrong = client_head(request->client)->wrong;
-	const char *twice = wrong ? NULL : told_twice(request);
+	const char *twice = wrong ? NULL : given_twice(request);
 	if (wrong)
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST, "%s", wrong);
 	else if (twice)
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST,
-		               "%s must be told once", twice);
+		               "%s must be given once", twice);
 	return !wrong && !twice;
 }
 

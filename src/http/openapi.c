@@ -510,6 +510,7 @@ static void add_path_params(struct str *out, const struct route *route, const ch
 
 static bool is_asked(const struct contract *contract, const struct route_query *query)
 {
+	assert(contract || query->when == QUERY_ALWAYS); /* only commands have a resource */
 	switch (query->when) {
 	case QUERY_RESOURCE: return contract->key.scope & SCOPE_RESOURCE;
 	case QUERY_RESOURCE_UNSAID:
@@ -567,6 +568,7 @@ static void add_json_body(struct str *out, const struct route *route, bool *ret_
 	if (route->body) {
 		obj_raw(out, "schema", route->body);
 	} else if (is_own(route)) {
+		assert(route->contract); /* of all own routes only the generic one takes a payload */
 		obj_begin(out, "schema", '{');
 		str_addf(out, "\"$ref\":\"#/components/schemas/payload.%s\"", route->contract->name);
 		obj_end(out, '}');
@@ -609,7 +611,7 @@ static void add_operation(struct str *out, const struct route *route, const char
 	for (size_t i = 0; route->method[i] && i + 1 < sizeof method; i++)
 		method[i] = (char)(route->method[i] | 0x20);
 	obj_begin(out, method, '{');
-	obj_text(out, "operationId", is_own(route) ? route->id : contract->name);
+	obj_text(out, "operationId", contract && !is_own(route) ? contract->name : route->id);
 	obj_text(out, "summary", route->summary);
 	if (contract && route->takes_body) {
 		struct str text = STR_INIT(DESCRIPTION_BYTES_MAX);

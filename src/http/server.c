@@ -2,8 +2,8 @@
 /* server.c -- the life of the server: opening, reloading, watching, draining.
  *
  * Threads: the listener's one reads and writes every connection; the crew's run commands; one asks
- * the store now and then whether it is there. Where there is a service behind the server, one carries the calls to it, and one finds out what became of
- * those that had no answer. The thread
+ * the store now and then whether it is there. Where there is a service behind the server, one
+ * carries the calls to it, and one finds out what became of those that had no answer. The thread
  * that called server_run waits for signals. */
 #include "http/server.h"
 

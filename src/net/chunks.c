@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-enum { DIGITS_MAX = 15 }; /* of a size: what has more is refused before it could overflow */
+enum { DIGITS_MAX = 15 }; /* of a chunk size: 15 hexadecimal digits fit into 64 bits */
 
-/* What the next byte belongs to. */
+/* The part of the framing that the next byte belongs to. */
 enum {
 	AT_SIZE,
 	AT_EXTENSION,
@@ -21,7 +21,7 @@ enum {
 	AT_TRAILER_FEED,
 	AT_LAST_FEED,
 	AT_END,
-	AT_NOTHING, /* it is refused */
+	AT_NOTHING, /* the body was refused */
 };
 
 static int digit_of(char byte)
@@ -29,12 +29,6 @@ static int digit_of(char byte)
 	static const char digits[] = "0123456789abcdef";
 	const char *found = byte ? strchr(digits, byte >= 'A' && byte <= 'F' ? byte + 32 : byte) : NULL;
 	return found ? (int)(found - digits) : -1;
-}
-
-static bool is_name(char byte)
-{
-	char name[2] = {byte, 0};
-	return header_name_ok(name);
 }
 
 static bool is_text(char byte)
@@ -102,13 +96,14 @@ static int next_state(struct chunks *chunks, char byte)
 	case AT_TRAILER:
 		if (byte == '\r')
 			return AT_LAST_FEED;
-		return is_name(byte) ? spend(chunks, AT_TRAILER_NAME) : refuse(chunks, line);
+		return header_name_byte_ok(byte) ? spend(chunks, AT_TRAILER_NAME) : refuse(chunks, line);
 	case AT_TRAILER_NAME:
 		if (byte == ':')
 			return spend(chunks, AT_TRAILER_VALUE);
-		return is_name(byte) ? spend(chunks, AT_TRAILER_NAME)
-		                     : refuse(chunks, "a trailer's name holds a byte that HTTP allows in "
-		                                      "no name");
+		return header_name_byte_ok(byte)
+		           ? spend(chunks, AT_TRAILER_NAME)
+		           : refuse(chunks, "a trailer's name holds a byte that HTTP allows in "
+		                            "no name");
 	case AT_TRAILER_VALUE:
 		if (byte == '\r')
 			return AT_TRAILER_FEED;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chunks.h -- the body of a request in chunks (RFC 9112, 7.1), read strictly, piece by piece. */
+/* chunks.h -- a chunked body (RFC 9112, 7.1), parsed strictly and incrementally. */
 #ifndef NET_CHUNKS_H
 #define NET_CHUNKS_H
 
@@ -10,9 +10,9 @@
 enum { CHUNKS_EXTRA_MAX = 16 << 10 }; /* bytes of extensions and trailers in one body */
 
 enum chunks_found {
-	CHUNKS_MORE,  /* needed */
-	CHUNKS_DATA,  /* what follows is data: `left` bytes of it; whoever takes some counts them off */
-	CHUNKS_END,   /* of the body, with its trailers */
+	CHUNKS_MORE,  /* the parser needs more bytes */
+	CHUNKS_DATA,  /* the next `left` bytes are data; the caller subtracts what it consumes */
+	CHUNKS_END,   /* the body and its trailers are complete */
 	CHUNKS_WRONG, /* `wrong` says why */
 };
 
@@ -23,7 +23,7 @@ struct chunks {
 	const char *wrong;
 };
 
-/* Read what is not data: `*ret_used` of the bytes. */
+/* Parse the framing up to the next data; `*ret_used` bytes of the input were consumed. */
 enum chunks_found chunks_read(struct chunks *chunks, const char *bytes, size_t size,
                               size_t *ret_used);
 

@@ -20,7 +20,7 @@ size_t head_size(const char *text, size_t size, size_t *scanned)
 		size_t next = at + 1;
 		if (next < size && text[next] == '\r')
 			next++;
-		if (next == size) { /* what follows decides: begin with this line feed again */
+		if (next == size) { /* undecided: start with this line feed next time */
 			*scanned = at;
 			return 0;
 		}
@@ -31,16 +31,10 @@ size_t head_size(const char *text, size_t size, size_t *scanned)
 	return 0;
 }
 
-static bool is_token(int byte)
-{
-	char name[2] = {(char)byte, 0};
-	return header_name_ok(name);
-}
-
 bool head_may_begin(const char *text, size_t size)
 {
 	size_t at = 0;
-	while (at < size && is_token(text[at]))
+	while (at < size && header_name_byte_ok(text[at]))
 		at++;
 	if (at == size)
 		return true;
@@ -143,7 +137,7 @@ static void read_field(struct reader *reader, char *line)
 		return;
 	}
 	*colon = 0;
-	/* "Content-Length :" and "Content-Length;" are headers to some who read them next. */
+	/* Some parsers accept "Content-Length :" or "Content-Length;" as Content-Length. */
 	if (!header_name_ok(line)) {
 		refuse(reader,
 		       arena_printf(reader->arena,
@@ -153,14 +147,15 @@ static void read_field(struct reader *reader, char *line)
 		return;
 	}
 	if (head->count == HEAD_FIELDS_MAX) {
-		refuse(reader, arena_printf(reader->arena, "the head has more than %d headers",
-		                            HEAD_FIELDS_MAX));
+		refuse(reader,
+		       arena_printf(reader->arena, "the head has more than %d headers", HEAD_FIELDS_MAX));
 		return;
 	}
 	head->fields[head->count++] = (struct head_field){.name = line, .value = trim(colon + 1)};
 }
 
-/* ---- What the fields say of the connection -------------------------------------------------- */
+/* ---- Fields about the connection and the body --------------------------------------------------
+ */
 
 const char *head_find(const struct head *head, const char *name, bool *ret_many)
 {
@@ -175,14 +170,16 @@ const char *head_find(const struct head *head, const char *name, bool *ret_many)
 	return *ret_many ? NULL : value;
 }
 
-/* Is the word in one of the lists that the fields of this name have? */
+/* Does a field of this name list the word? */
 static bool lists(const struct head *head, const char *name, const char *word)
 {
 	size_t size = strlen(word);
 	for (size_t i = 0; i < head->count; i++) {
 		if (strcasecmp(head->fields[i].name, name) != 0)
 			continue;
-		for (const char *at = head->fields[i].value; *at;) {
+		const char *at = head->fields[i].value;
+		assert(at);
+		while (*at) {
 			at += strspn(at, " \t,");
 			size_t item = strcspn(at, " \t,");
 			if (item == size && strncasecmp(at, word, size) == 0)
@@ -210,7 +207,7 @@ static bool read_length(const char *text, int64_t *ret)
 	return true;
 }
 
-/* One length, told in one way. */
+/* The body has one length, given in one way. */
 static void read_framing(struct reader *reader)
 {
 	struct head *head = reader->head;
@@ -221,12 +218,12 @@ static void read_framing(struct reader *reader)
 	const char *expect = head_find(head, "Expect", &expects);
 	if (lengths || encodings || (length && encoding) ||
 	    (encoding && (!head->minor || strcasecmp(encoding, "chunked") != 0)))
-		refuse(reader, "the length of the body must be told once, by Content-Length or, with "
+		refuse(reader, "the length of the body must be given once, by Content-Length or, with "
 		               "HTTP/1.1, as Transfer-Encoding: chunked");
 	if (length && !read_length(length, &head->length))
 		refuse(reader, "Content-Length must be a number of bytes");
 	if (hosts)
-		refuse(reader, "Host must be told once");
+		refuse(reader, "Host must be given once");
 	if (!host && head->minor)
 		refuse(reader, "Host is missing: HTTP/1.1 needs it");
 	if (expects || (expect && strcasecmp(expect, "100-continue") != 0))

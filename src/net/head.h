@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* head.h -- the request line and the header fields of an HTTP/1.x request, read strictly.
+/* head.h -- the request line and the header fields of an HTTP/1.x request, parsed strictly.
  *
- * Two programs that read one request differently can be made to see two requests. So everything
- * that RFC 9112 lets a recipient repair is refused instead: bare line feeds, folded lines, blanks
- * before a colon, control characters, more than one way to tell the length of the body. */
+ * If two programs parse one request differently, an attacker can make them see two requests. The
+ * parser therefore refuses everything that RFC 9112 allows a recipient to repair: bare line feeds,
+ * folded lines, blanks before a colon, control characters, a body length given in two ways. */
 #ifndef NET_HEAD_H
 #define NET_HEAD_H
 
@@ -20,29 +20,29 @@ struct head_field {
 };
 
 struct head {
-	const char *method, *target; /* NULL where the request line could not be read */
+	const char *method, *target; /* NULL: the request line could not be parsed */
 	int minor;                   /* of HTTP/1.minor */
 	struct head_field fields[HEAD_FIELDS_MAX];
 	size_t count;
-	bool chunked;        /* the body comes in chunks */
-	bool keep_alive;     /* the client wants to send another request on the connection */
-	bool wants_continue; /* it waits for 100 before it sends the body */
-	int64_t length;      /* of the body, where it is not chunked; INT64_MAX: that or more */
+	bool chunked;        /* the body is sent in chunks */
+	bool keep_alive;     /* the client may send another request on the connection */
+	bool wants_continue; /* the client waits for status 100 before it sends the body */
+	int64_t length;      /* of a body that is not chunked; INT64_MAX: that or more */
 	const char *wrong;   /* why the request is refused; NULL: the head is good */
 };
 
-/* The bytes up to and with the empty line that ends a head; 0: it has not come whole. A line may
- * end with a line feed alone here, so that such a head is refused and not waited for. The search
- * goes on at `*scanned`, which is moved. */
+/* The number of bytes up to and including the empty line that ends a head; 0: the head is not
+ * complete. Lines that end with a bare line feed count as lines here: head_read refuses them, and
+ * the server does not wait for more. The search starts at `*scanned` and advances it. */
 size_t head_size(const char *text, size_t size, size_t *scanned);
 
-/* Can this beginning of a head become a good one? Looks at the request line alone. */
+/* Can this incomplete head still become a valid one? Checks the request line only. */
 bool head_may_begin(const char *text, size_t size);
 
-/* Read a whole head. `text` is cut into pieces and must live as long as `ret`. */
+/* Parse a complete head. The fields of `ret` point into `text`, which is modified. */
 void head_read(struct head *ret, struct arena *arena, char *text, size_t size);
 
-/* The value of a field, NULL when it is not there or there several times: `*ret_many`. */
+/* The value of a field; NULL when the field is missing or occurs several times (`*ret_many`). */
 const char *head_find(const struct head *head, const char *name, bool *ret_many);
 
 #endif

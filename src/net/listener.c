@@ -1,124 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* listener.c -- one thread, an epoll, and a state for each client.
+/* listener.c -- one thread, one epoll instance, a queue of clients with work.
  *
- * Sockets are watched by edges: an event says that a client may be read or written again, and it
- * stays so until a call says EAGAIN. Clients with something to do stand in one queue, from which
- * each takes a bounded turn, so that none that sends without end keeps the others waiting.
- *
- * (N1) Only the listener's thread touches a client, except for `holds` and the list of those that
- * are resumed. (N2) A client is ended only in its own turn, and never while it is suspended: its
- * request belongs to others then. (N3) What of a body was not read is never taken for a request:
- * the connection ends behind the answer. */
+ * epoll is edge-triggered: an event marks a client readable or writable until a call returns
+ * EAGAIN. Each queued client gets a bounded turn (client.c), so that a client that sends without
+ * end does not starve the others. */
 #include "net/listener.h"
 
-#include "base/str.h"
-#include "net/chunks.h"
-#include "net/header.h"
-#include "net/tls.h"
+#include "net/client.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
-	TICK_US = 100000,        /* how exact deadlines of clients are */
-	EVENTS_MAX = 256,        /* in one look */
-	ACCEPTS_MAX = 64,        /* likewise */
-	TURN_STEPS = 64,         /* of one client, before others have theirs */
-	IN_BYTES = 8 << 10,      /* that are read at once; more for heads and bodies that need it */
-	BODY_IN_BYTES = 64 << 10,
-	PIECE_BYTES = 16 << 10,  /* of an answer in pieces */
-	PIECE_FRAME_BYTES = 16,  /* around one: its size and the ends of two lines */
+	TICK_US = 100000,        /* precision of the clients' deadlines */
+	EVENTS_MAX = 256,        /* per epoll_wait */
+	ACCEPTS_MAX = 64,        /* per event */
+	TURN_STEPS = 64,         /* of one client before the next client's turn */
 	OUT_BYTES_MAX = 1 << 20, /* of the head of an answer */
-	EMPTY_LINES_MAX = 4,     /* before a request */
-	LINGER_US = 2000000,     /* how long is taken what a client sends that was refused */
-	LINGER_MAX = 64,         /* of how many at once */
-	CROWD_US = 2000000,      /* how long a client may hold memory while others find none */
-	ADDRESS_BACKLOG = 1024,
-};
-
-enum client_state {
-	CLIENT_HEAD,   /* a request is awaited, or has begun to come */
-	CLIENT_ENTER,  /* its head is there */
-	CLIENT_BODY,   /* its body comes */
-	CLIENT_RUN,    /* it is whole */
-	CLIENT_ANSWER, /* it is answered */
-	CLIENT_LINGER, /* nothing more is said; what still comes is thrown away */
-};
-
-/* What a step of a client came to. */
-enum step { STEP_ON, STEP_WAIT, STEP_GONE };
-
-struct client {
-	struct listener *listener;
-	int fd;
-	struct tls *tls; /* NULL: none */
-	struct sockaddr_storage address;
-	enum client_state state;
-	bool readable, writable; /* as far as is known */
-	bool hung;               /* the client has closed its side: there is an end to be read */
-	bool suspended, queued;
-	bool cut; /* its time is over */
-
-	char *in; /* what was read and not yet used is from in_start */
-	size_t in_start, in_size, in_room;
-	size_t scanned, empty_lines; /* of a head that is not whole */
-	struct arena arena;          /* of the head; until the request is over */
-	struct head head;
-	void *request;
-	struct chunks chunks;
-	int64_t left; /* of a body whose length was told */
-
-	int64_t until_us;   /* then it is ended; 0: nothing is awaited from the client */
-	int64_t since_us;   /* when its request or its answer began */
-	int64_t allowed_us; /* for sending the request, and for taking the answer */
-	bool allowed;       /* that was said for this request */
-	atomic_bool holds;
-
-	struct str out; /* the head of the answer, and frames of pieces */
-	size_t out_sent;
-	const char *body;
-	size_t body_size, body_sent;
-	client_pieces *pieces;
-	void *pieces_user;
-	int status;
-	bool dated, chunks_out;
-	bool ends;    /* the connection does, behind the answer */
-	bool unread;  /* something of the body was not read */
-	bool resets;  /* the client must not take what it got for all */
-
-	struct client *next, **at; /* of all */
-	struct client *next_queued, *next_resumed;
-};
-
-struct listener {
-	struct listener_options options;
-	int fd, epoll, wake_fd;
-	struct tls_server *tls;
-	bool accepts;
-	bool has_thread;
-	pthread_t thread;
-	struct client *clients;
-	size_t count, lingering;
-	struct client *queue, **queue_end;
-	_Atomic(struct client *) resumed; /* the latest first */
-	atomic_bool awake, draining, closing;
-	_Atomic int64_t read_by_us;
-	int64_t tick_us;
-	time_t dated; /* the second of `date` */
-	char date[96];
+	CROWD_US = 2000000,      /* how long a slow client may hold memory while memory is short */
+	BACKLOG = 1024,
 };
 
 static int64_t now_us(const struct listener *listener)
@@ -156,21 +63,15 @@ void client_resume_soon(struct client *client)
 
 void client_resume(struct client *client)
 {
-	struct listener *listener = client->listener; /* the client may be gone when it is resumed */
+	struct listener *listener = client->listener; /* the client may be freed once it is resumed */
 	client_resume_soon(client);
 	listener_wake(listener);
-}
-
-void client_suspend(struct client *client)
-{
-	assert(!client->suspended);
-	client->suspended = true;
 }
 
 static void queue_resumed(struct listener *listener)
 {
 	struct client *first = NULL, *next = atomic_exchange(&listener->resumed, NULL);
-	while (next) { /* in the order in which they were resumed */
+	while (next) { /* reverse: first resumed, first served */
 		struct client *client = next;
 		next = client->next_resumed;
 		client->next_resumed = first;
@@ -185,532 +86,6 @@ static void queue_resumed(struct listener *listener)
 	}
 }
 
-/* ---- Sockets -------------------------------------------------------------------------------- */
-
-/* -1: nothing can be read now; 0: the end, or an error, which is one. */
-static ssize_t receive(struct client *client, void *to, size_t room)
-{
-	ssize_t got;
-	do
-		got = client->tls ? tls_read(client->tls, to, room) : recv(client->fd, to, room, 0);
-	while (got < 0 && errno == EINTR);
-	/* A socket that gave less than it could is empty; TLS may hold more. */
-	if (got > 0 && (size_t)got < room && !client->tls && !client->hung)
-		client->readable = false;
-	if (got >= 0)
-		return got;
-	if (errno != EAGAIN && errno != EWOULDBLOCK)
-		return 0;
-	client->readable = false;
-	return -1;
-}
-
-/* The head of the answer and its body, or what is left of them. -1 as above; 0: an error. */
-static ssize_t transmit(struct client *client)
-{
-	struct iovec parts[2] = {
-	    {client->out.data + client->out_sent, client->out.size - client->out_sent},
-	    {(void *)(uintptr_t)(client->body + client->body_sent),
-	     client->body_size - client->body_sent},
-	};
-	bool first = parts[0].iov_len > 0;
-	struct msghdr message = {.msg_iov = first ? parts : parts + 1,
-	                         .msg_iovlen = first && parts[1].iov_len ? 2 : 1};
-	ssize_t put;
-	do
-		put = client->tls ? tls_write(client->tls, message.msg_iov->iov_base,
-		                              message.msg_iov->iov_len)
-		                  : sendmsg(client->fd, &message, MSG_NOSIGNAL);
-	while (put < 0 && errno == EINTR);
-	if (put >= 0)
-		return put;
-	if (errno != EAGAIN && errno != EWOULDBLOCK)
-		return 0;
-	client->writable = false;
-	return -1;
-}
-
-/* Until all that is to be said has been. */
-static enum step flush(struct client *client)
-{
-	while (client->out_sent < client->out.size || client->body_sent < client->body_size) {
-		if (!client->writable)
-			return STEP_WAIT;
-		ssize_t put = transmit(client);
-		if (put < 0)
-			continue;
-		if (!put)
-			return STEP_GONE;
-		size_t left = client->out.size - client->out_sent;
-		size_t of_out = (size_t)put < left ? (size_t)put : left;
-		client->out_sent += of_out;
-		client->body_sent += (size_t)put - of_out;
-	}
-	return STEP_ON;
-}
-
-/* ---- Reading -------------------------------------------------------------------------------- */
-
-static size_t in_left(const struct client *client)
-{
-	return client->in_size - client->in_start;
-}
-
-static bool make_room(struct client *client, size_t room)
-{
-	if (client->in_room >= room)
-		return true;
-	char *in = realloc(client->in, room);
-	if (!in)
-		return false;
-	client->in = in;
-	client->in_room = room;
-	return true;
-}
-
-/* More of what the client sends, behind what is there. */
-static enum step fill(struct client *client)
-{
-	if (client->in_start) {
-		memmove(client->in, client->in + client->in_start, in_left(client));
-		client->in_size -= client->in_start;
-		client->in_start = 0;
-	}
-	if (!client->readable)
-		return STEP_WAIT;
-	ssize_t got = receive(client, client->in + client->in_size, client->in_room - client->in_size);
-	if (got <= 0)
-		return got ? STEP_WAIT : STEP_GONE;
-	client->in_size += (size_t)got;
-	return STEP_ON;
-}
-
-static void set_deadline(struct client *client, int64_t us)
-{
-	client->since_us = now_us(client->listener);
-	client->until_us = client->since_us + us;
-}
-
-static enum step begin_request(struct client *client)
-{
-	const struct listener_options *options = &client->listener->options;
-	client->scanned = client->empty_lines = 0;
-	client->allowed = false;
-	client->allowed_us = options->request_us;
-	client->chunks = (struct chunks){0};
-	client->left = client->head.length;
-	client->since_us = now_us(client->listener);
-	client->ends = client->unread = client->resets = false;
-	client->state = CLIENT_ENTER;
-	client->request = options->ops->begin(options->user, client);
-	return client->request ? STEP_ON : STEP_GONE;
-}
-
-static enum step refuse_head(struct client *client, const char *why)
-{
-	client->head = (struct head){.wrong = why};
-	client->in_start = client->in_size;
-	return begin_request(client);
-}
-
-static enum step read_whole_head(struct client *client, size_t size)
-{
-	char *text = arena_strndup(&client->arena, client->in + client->in_start, size);
-	if (!text)
-		return STEP_GONE;
-	head_read(&client->head, &client->arena, text, size);
-	client->in_start += size;
-	return begin_request(client);
-}
-
-/* Some clients end their bodies with an empty line that they do not count. */
-static bool skip_empty_lines(struct client *client)
-{
-	while (in_left(client) >= 2 && memcmp(client->in + client->in_start, "\r\n", 2) == 0) {
-		client->in_start += 2;
-		if (++client->empty_lines > EMPTY_LINES_MAX)
-			return false;
-	}
-	return true;
-}
-
-static enum step step_head(struct client *client)
-{
-	static const char malformed[] = "the request does not begin with a method, a path and HTTP/1.1, "
-	                                "with one blank between them";
-	size_t most = client->listener->options.head_bytes;
-	bool began = in_left(client) > 0;
-	if (!skip_empty_lines(client))
-		return refuse_head(client, malformed);
-	const char *text = client->in + client->in_start;
-	size_t size = in_left(client);
-	size_t whole = size ? head_size(text, size, &client->scanned) : 0;
-	if (whole && whole <= most)
-		return read_whole_head(client, whole);
-	bool returns = size == 1 && *text == '\r'; /* of an empty line */
-	if (size && !returns && !head_may_begin(text, size))
-		return refuse_head(client, malformed);
-	if (whole || size > most)
-		return refuse_head(client, arena_printf(&client->arena,
-		                                        "the headers are more than %zu bytes", most));
-	/* One byte more than is allowed shows that it is too much. */
-	size_t room = 2 * size > IN_BYTES ? 2 * size : IN_BYTES;
-	if (!make_room(client, room < most + 1 ? room : most + 1))
-		return STEP_GONE;
-	enum step step = fill(client);
-	if (step == STEP_ON && !began)
-		set_deadline(client, client->listener->options.request_us);
-	return step;
-}
-
-/* ---- The request ---------------------------------------------------------------------------- */
-
-static bool has_body(const struct client *client)
-{
-	return client->head.chunked || client->left > 0;
-}
-
-static enum step step_enter(struct client *client)
-{
-	const struct listener_ops *ops = client->listener->options.ops;
-	client->unread = client->head.wrong || has_body(client);
-	ops->enter(client->request);
-	if (client->suspended || client->state != CLIENT_ENTER)
-		return STEP_ON;
-	assert(!client->head.wrong); /* it is answered */
-	set_deadline(client, client->allowed_us);
-	client->state = CLIENT_BODY;
-	if (client->head.wants_continue && has_body(client) && !in_left(client))
-		str_adds(&client->out, "HTTP/1.1 100 Continue\r\n\r\n");
-	return STEP_ON;
-}
-
-static void take(struct client *client, uint64_t size, uint64_t *left)
-{
-	const struct listener_ops *ops = client->listener->options.ops;
-	size_t here = in_left(client), most = size < here ? (size_t)size : here;
-	size_t taken = ops->body(client->request, client->in + client->in_start, most);
-	assert(taken <= most && (taken == most || client->suspended));
-	client->in_start += taken;
-	*left -= taken;
-}
-
-static enum step read_length(struct client *client)
-{
-	uint64_t left = (uint64_t)client->left;
-	take(client, left, &left);
-	client->left = (int64_t)left;
-	return STEP_ON;
-}
-
-static enum step read_chunks(struct client *client)
-{
-	size_t used;
-	enum chunks_found found = chunks_read(&client->chunks, client->in + client->in_start,
-	                                      in_left(client), &used);
-	client->in_start += used;
-	switch (found) {
-	case CHUNKS_MORE: break;
-	case CHUNKS_DATA:
-		if (in_left(client))
-			take(client, client->chunks.left, &client->chunks.left);
-		break;
-	case CHUNKS_END: client->head.chunked = false; break;
-	case CHUNKS_WRONG:
-		client->listener->options.ops->broken(client->request, client->chunks.wrong);
-		assert(client->state == CLIENT_ANSWER);
-		break;
-	}
-	return STEP_ON;
-}
-
-static enum step step_body(struct client *client)
-{
-	if (client->out.size) { /* 100 Continue */
-		enum step step = flush(client);
-		if (step != STEP_ON)
-			return step;
-		str_clear(&client->out);
-		client->out_sent = 0;
-	}
-	if (!has_body(client)) {
-		client->unread = false;
-		client->until_us = 0;
-		client->state = CLIENT_RUN;
-		return STEP_ON;
-	}
-	if (in_left(client))
-		return client->head.chunked ? read_chunks(client) : read_length(client);
-	bool long_one = client->head.chunked || client->left > (int64_t)client->in_room;
-	if (long_one && !make_room(client, BODY_IN_BYTES))
-		return STEP_GONE;
-	return fill(client);
-}
-
-static enum step step_run(struct client *client)
-{
-	client->listener->options.ops->run(client->request);
-	assert(client->suspended || client->state != CLIENT_RUN);
-	return STEP_ON;
-}
-
-/* ---- The answer ----------------------------------------------------------------------------- */
-
-static const char *reason_of(int status)
-{
-	static const struct {
-		int status;
-		const char *reason;
-	} reasons[] = {
-	    {200, "OK"},
-	    {201, "Created"},
-	    {202, "Accepted"},
-	    {203, "Non-Authoritative Information"},
-	    {204, "No Content"},
-	    {205, "Reset Content"},
-	    {206, "Partial Content"},
-	    {207, "Multi-Status"},
-	    {300, "Multiple Choices"},
-	    {301, "Moved Permanently"},
-	    {302, "Found"},
-	    {303, "See Other"},
-	    {304, "Not Modified"},
-	    {307, "Temporary Redirect"},
-	    {308, "Permanent Redirect"},
-	    {400, "Bad Request"},
-	    {401, "Unauthorized"},
-	    {402, "Payment Required"},
-	    {403, "Forbidden"},
-	    {404, "Not Found"},
-	    {405, "Method Not Allowed"},
-	    {406, "Not Acceptable"},
-	    {407, "Proxy Authentication Required"},
-	    {408, "Request Timeout"},
-	    {409, "Conflict"},
-	    {410, "Gone"},
-	    {411, "Length Required"},
-	    {412, "Precondition Failed"},
-	    {413, "Content Too Large"},
-	    {414, "URI Too Long"},
-	    {415, "Unsupported Media Type"},
-	    {416, "Range Not Satisfiable"},
-	    {417, "Expectation Failed"},
-	    {421, "Misdirected Request"},
-	    {422, "Unprocessable Content"},
-	    {423, "Locked"},
-	    {424, "Failed Dependency"},
-	    {425, "Too Early"},
-	    {426, "Upgrade Required"},
-	    {428, "Precondition Required"},
-	    {429, "Too Many Requests"},
-	    {431, "Request Header Fields Too Large"},
-	    {451, "Unavailable For Legal Reasons"},
-	    {500, "Internal Server Error"},
-	    {501, "Not Implemented"},
-	    {502, "Bad Gateway"},
-	    {503, "Service Unavailable"},
-	    {504, "Gateway Timeout"},
-	    {505, "HTTP Version Not Supported"},
-	    {507, "Insufficient Storage"},
-	};
-	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-		if (reasons[i].status == status)
-			return reasons[i].reason;
-	return "";
-}
-
-static const char *date_of(struct listener *listener)
-{
-	time_t now = (time_t)(env_wall_us(listener->options.env) / 1000000);
-	struct tm parts;
-	if (now != listener->dated && gmtime_r(&now, &parts)) {
-		static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-		static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-		                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-		snprintf(listener->date, sizeof listener->date, "%s, %02d %s %04d %02d:%02d:%02d GMT",
-		         days[parts.tm_wday], parts.tm_mday, months[parts.tm_mon], parts.tm_year + 1900,
-		         parts.tm_hour, parts.tm_min, parts.tm_sec);
-		listener->dated = now;
-	}
-	return listener->date;
-}
-
-void client_answer(struct client *client, int status)
-{
-	assert(client->state != CLIENT_ANSWER);
-	client->state = CLIENT_ANSWER;
-	client->status = status;
-	client->dated = client->chunks_out = false;
-	client->pieces = NULL;
-	client->body = NULL;
-	client->body_size = client->body_sent = 0;
-	str_addf(&client->out, "HTTP/1.1 %d %s\r\n", status, reason_of(status));
-}
-
-void client_header(struct client *client, const char *name, const char *value)
-{
-	if (!header_name_ok(name) || !header_value_ok(value))
-		return;
-	if (strcasecmp(name, "Connection") == 0) { /* whatever options it would name end with it */
-		client->ends = true;
-		return;
-	}
-	client->dated |= strcasecmp(name, "Date") == 0;
-	str_addf(&client->out, "%s: %s\r\n", name, value);
-}
-
-/* RFC 9110, 6.4.1 */
-static bool has_no_body(const struct client *client)
-{
-	return client->status == 204 || client->status == 304 ||
-	       (client->head.method && strcmp(client->head.method, "HEAD") == 0);
-}
-
-/* The fields that are about the connection and the body, and the end of the head. `length`: -1: it
- * is not known. */
-static void end_head(struct client *client, int64_t length)
-{
-	struct listener *listener = client->listener;
-	bool old = !client->head.minor, no_body = has_no_body(client);
-	client->chunks_out = length < 0 && !no_body && !old;
-	/* N3 */
-	client->ends = client->ends || client->unread || !client->head.keep_alive ||
-	               (length < 0 && !no_body && old) || atomic_load(&listener->draining);
-	if (!client->dated)
-		str_addf(&client->out, "Date: %s\r\n", date_of(listener));
-	if (client->ends || old)
-		str_addf(&client->out, "Connection: %s\r\n", client->ends ? "close" : "keep-alive");
-	if (client->chunks_out)
-		str_adds(&client->out, "Transfer-Encoding: chunked\r\n");
-	else if (length >= 0 && client->status != 204 && (client->status != 304 || length))
-		str_addf(&client->out, "Content-Length: %lld\r\n", (long long)length);
-	str_adds(&client->out, "\r\n");
-	set_deadline(client, client->allowed_us);
-}
-
-void client_send(struct client *client, const char *body, size_t size)
-{
-	end_head(client, (int64_t)size);
-	if (has_no_body(client))
-		return;
-	client->body = body;
-	client->body_size = size;
-}
-
-void client_stream(struct client *client, int64_t length, client_pieces *pieces, void *user)
-{
-	end_head(client, length);
-	if (has_no_body(client))
-		return;
-	client->pieces = pieces;
-	client->pieces_user = user;
-	client->left = length;
-}
-
-void client_break_off(struct client *client)
-{
-	client->state = CLIENT_ANSWER;
-	client->resets = client->ends = true;
-}
-
-/* The next piece, behind a head that has left. */
-static enum step add_piece(struct client *client)
-{
-	char piece[PIECE_BYTES];
-	ssize_t got = client->pieces(client->pieces_user, piece, sizeof piece);
-	if (!got) {
-		assert(client->suspended);
-		return STEP_ON;
-	}
-	/* More or less than was told would be taken for the next answer, or waited for. */
-	bool wrong = got > 0 ? client->left >= 0 && client->left < got
-	                     : got == PIECES_BROKEN || client->left > 0;
-	if (wrong && !client->chunks_out && client->left >= 0)
-		client->resets = true;
-	client->resets |= got == PIECES_BROKEN;
-	if (client->resets)
-		return STEP_GONE;
-	if (got > 0 && client->left >= 0)
-		client->left -= got;
-	str_clear(&client->out);
-	client->out_sent = 0;
-	if (got > 0 && client->chunks_out)
-		str_addf(&client->out, "%zx\r\n", (size_t)got);
-	if (got > 0)
-		str_add(&client->out, piece, (size_t)got);
-	if (client->chunks_out)
-		str_adds(&client->out, got > 0 ? "\r\n" : "0\r\n\r\n");
-	if (got < 0)
-		client->pieces = NULL;
-	return STEP_ON;
-}
-
-static void end_request(struct client *client, bool sent)
-{
-	if (client->request)
-		client->listener->options.ops->end(client->request, sent);
-	client->request = NULL;
-	client->body = NULL;
-	client->body_size = client->body_sent = client->out_sent = 0;
-	client->pieces = NULL;
-	str_clear(&client->out);
-	arena_release(&client->arena);
-}
-
-/* Bytes that come for a socket that is closed reset the connection, and a reset may take the answer
- * away from a client that has not read it. So the socket stays open for a while. */
-static enum step begin_lingering(struct client *client)
-{
-	struct listener *listener = client->listener;
-	if (!client->unread || listener->lingering == LINGER_MAX)
-		return STEP_GONE;
-	tls_free(client->tls);
-	client->tls = NULL;
-	shutdown(client->fd, SHUT_WR);
-	listener->lingering++;
-	client->state = CLIENT_LINGER;
-	client->readable = true; /* what TLS has left over is for nobody */
-	set_deadline(client, LINGER_US);
-	return STEP_ON;
-}
-
-static enum step step_answer(struct client *client)
-{
-	if (client->out.failed || (client->resets && !client->out.size))
-		return STEP_GONE;
-	enum step step = flush(client);
-	if (step != STEP_ON)
-		return step;
-	if (client->pieces)
-		return add_piece(client);
-	end_request(client, true);
-	if (client->ends)
-		return begin_lingering(client);
-	client->state = CLIENT_HEAD;
-	set_deadline(client, in_left(client) ? client->listener->options.request_us
-	                                     : client->listener->options.idle_us);
-	if (!in_left(client) && client->in_room > IN_BYTES) {
-		char *in = realloc(client->in, IN_BYTES);
-		if (in) {
-			client->in = in;
-			client->in_room = IN_BYTES;
-		}
-		client->in_start = client->in_size = 0;
-	}
-	return STEP_ON;
-}
-
-static enum step step_linger(struct client *client)
-{
-	char bytes[PIECE_BYTES];
-	if (!client->readable)
-		return STEP_WAIT;
-	ssize_t got = receive(client, bytes, sizeof bytes);
-	if (got > 0)
-		return STEP_ON;
-	return got ? STEP_WAIT : STEP_GONE;
-}
-
 /* ---- Turns ---------------------------------------------------------------------------------- */
 
 static void accept_again(struct listener *listener);
@@ -719,9 +94,9 @@ static void end_client(struct client *client)
 {
 	struct listener *listener = client->listener;
 	assert(!client->suspended && !client->queued); /* N2 */
-	end_request(client, false);
+	client_end_request(client, false);
 	listener->lingering -= client->state == CLIENT_LINGER;
-	tls_free(client->tls);
+	tls_free(client->tls, !client->resets);
 	if (client->resets) {
 		struct linger none = {.l_onoff = 1};
 		setsockopt(client->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
@@ -739,31 +114,18 @@ static void end_client(struct client *client)
 	accept_again(listener);
 }
 
-static enum step advance(struct client *client)
-{
-	switch (client->state) {
-	case CLIENT_HEAD: return step_head(client);
-	case CLIENT_ENTER: return step_enter(client);
-	case CLIENT_BODY: return step_body(client);
-	case CLIENT_RUN: return step_run(client);
-	case CLIENT_ANSWER: return step_answer(client);
-	case CLIENT_LINGER: return step_linger(client);
-	}
-	return STEP_GONE;
-}
-
 static void take_turn(struct client *client)
 {
 	enum step step = client->cut ? STEP_GONE : STEP_ON;
 	client->queued = false;
 	if (client->suspended)
-		return; /* it is queued again when it is resumed */
+		return; /* resuming queues it again */
 	for (int steps = 0; step == STEP_ON && !client->suspended; steps++) {
 		if (steps == TURN_STEPS) {
 			queue_client(client);
 			return;
 		}
-		step = advance(client);
+		step = client_advance(client);
 	}
 	if (step == STEP_GONE && !client->suspended)
 		end_client(client);
@@ -781,7 +143,7 @@ static void take_turns(struct listener *listener)
 	}
 }
 
-/* ---- Coming --------------------------------------------------------------------------------- */
+/* ---- Accepting ------------------------------------------------------------------------------ */
 
 static void watch(struct listener *listener, int operation, int fd, unsigned events, void *what)
 {
@@ -837,7 +199,7 @@ static void come(struct listener *listener, int fd, const struct sockaddr_storag
 	client->address = *address;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 	watch(listener, EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, client);
-	set_deadline(client, listener->options.request_us);
+	client_set_deadline(client, listener->options.request_us);
 	listener->count++;
 	if (listener->options.ops->count)
 		listener->options.ops->count(listener->options.user, 1);
@@ -850,7 +212,7 @@ static void accept_some(struct listener *listener)
 		struct sockaddr_storage address = {0};
 		socklen_t size = sizeof address;
 		if (listener->count >= listener->options.clients_max) {
-			stop_accepting(listener); /* until one of them has gone */
+			stop_accepting(listener); /* until a client leaves */
 			return;
 		}
 		int fd = accept4(listener->fd, (struct sockaddr *)&address, &size,
@@ -860,7 +222,7 @@ static void accept_some(struct listener *listener)
 		if (fd >= 0 || errno == ECONNABORTED || errno == EINTR)
 			continue;
 		if (errno != EAGAIN && errno != EWOULDBLOCK)
-			stop_accepting(listener); /* until the next tick: there may be descriptors again */
+			stop_accepting(listener); /* until the next tick: descriptors may be free again */
 		return;
 	}
 }
@@ -869,8 +231,7 @@ static void accept_some(struct listener *listener)
 
 static bool is_late(const struct client *client, int64_t now, bool stops)
 {
-	bool reads = client->state == CLIENT_HEAD ||
-	             (client->state == CLIENT_BODY && !client->allowed);
+	bool reads = client->state == CLIENT_HEAD || (client->state == CLIENT_BODY && !client->allowed);
 	return client->until_us && (now >= client->until_us || (stops && reads));
 }
 
@@ -895,7 +256,7 @@ static void tick(struct listener *listener)
 	for (struct client *client = listener->clients; client; client = client->next) {
 		if (client->suspended || client->cut)
 			continue;
-		/* While others find no room, one may not hold it for as long as it could otherwise. */
+		/* While memory is short, slow clients that hold memory are cut off early. */
 		bool crowds = crowded && client->until_us && atomic_load(&client->holds) &&
 		              now - client->since_us > CROWD_US;
 		if (!crowds && !is_late(client, now, stops))
@@ -915,13 +276,13 @@ static void note_event(struct listener *listener, const struct epoll_event *even
 	if (!event->data.ptr) {
 		uint64_t count;
 		(void)!read(listener->wake_fd, &count, sizeof count);
-		atomic_store(&listener->awake, false); /* before the list is looked at */
+		atomic_store(&listener->awake, false); /* before the list of resumed clients is read */
 	} else if (event->data.ptr == listener) {
 		accept_some(listener);
 	} else {
 		struct client *client = event->data.ptr;
 		bool broken = event->events & (EPOLLERR | EPOLLHUP);
-		/* TLS may have to write to read on, and the other way round. */
+		/* TLS may need to write before it can read, and the reverse. */
 		bool both = broken || client->tls;
 		client->hung |= (event->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
 		client->readable |= both || (event->events & (EPOLLIN | EPOLLRDHUP));
@@ -955,9 +316,10 @@ static enum ibid_code listen_at(struct listener *listener, struct ibid_err *err)
 	socklen_t size = address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
 	                                                : sizeof(struct sockaddr_in);
 	listener->fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (listener->fd < 0 ||
-	    setsockopt(listener->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) ||
-	    bind(listener->fd, address, size) || listen(listener->fd, ADDRESS_BACKLOG))
+	if (listener->fd < 0 || setsockopt(listener->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) ||
+	    (address->sa_family == AF_INET6 &&
+	     setsockopt(listener->fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one)) ||
+	    bind(listener->fd, address, size) || listen(listener->fd, BACKLOG))
 		return err_set(err, IBID_UNAVAILABLE, "%s", strerror(errno));
 	return IBID_OK;
 }
@@ -1000,17 +362,16 @@ enum ibid_code listener_start(struct listener *listener, struct ibid_err *err)
 
 uint16_t listener_port(const struct listener *listener)
 {
-	struct sockaddr_storage address = {0};
+	struct sockaddr_in6 address = {0}; /* the port is at the same place in both families */
 	socklen_t size = sizeof address;
 	if (getsockname(listener->fd, (struct sockaddr *)&address, &size))
 		return 0;
-	return ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port
-	                                           : ((struct sockaddr_in *)&address)->sin_port);
+	return ntohs(address.sin6_port);
 }
 
 void listener_drain(struct listener *listener, int64_t read_by_us)
 {
-	shutdown(listener->fd, SHUT_RDWR); /* from now on nobody connects; the thread closes it */
+	shutdown(listener->fd, SHUT_RDWR); /* refuses connections at once; the thread closes it */
 	atomic_store(&listener->read_by_us, read_by_us);
 	atomic_store(&listener->draining, true);
 	listener_wake(listener);
@@ -1028,9 +389,10 @@ void listener_close(struct listener *listener)
 	if (listener->fd >= 0)
 		close(listener->fd);
 	listener->fd = -1;
-	while (listener->clients) {
-		listener->clients->queued = false;
-		end_client(listener->clients);
+	for (struct client *client = listener->clients, *next; client; client = next) {
+		next = client->next;
+		client->queued = false;
+		end_client(client);
 	}
 	if (listener->epoll >= 0)
 		close(listener->epoll);
@@ -1038,27 +400,4 @@ void listener_close(struct listener *listener)
 		close(listener->wake_fd);
 	tls_server_free(listener->tls);
 	free(listener);
-}
-
-/* ---- What a client is asked ----------------------------------------------------------------- */
-
-const struct head *client_head(const struct client *client)
-{
-	return &client->head;
-}
-
-const struct sockaddr *client_address(const struct client *client)
-{
-	return (const struct sockaddr *)&client->address;
-}
-
-void client_holds(struct client *client, bool holds)
-{
-	atomic_store(&client->holds, holds);
-}
-
-void client_allow(struct client *client, int64_t us)
-{
-	client->allowed_us = us;
-	client->allowed = true;
 }

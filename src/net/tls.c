@@ -20,7 +20,7 @@ static SSL *ssl_of(struct tls *tls)
 
 /* ---- The certificate ------------------------------------------------------------------------ */
 
-/* The first certificate is the server's own, the others lead to an authority. */
+/* The first certificate is the server's own, the others are intermediates. */
 static bool use_certificates(SSL_CTX *context, const char *pem)
 {
 	BIO *text = BIO_new_mem_buf(pem, -1);
@@ -33,7 +33,7 @@ static bool use_certificates(SSL_CTX *context, const char *pem)
 			good = false;
 		}
 	BIO_free(text);
-	ERR_clear_error(); /* the end of the text is told as an error */
+	ERR_clear_error(); /* OpenSSL reports the end of the text as an error */
 	return good;
 }
 
@@ -90,30 +90,30 @@ struct tls *tls_new(struct tls_server *server, int fd)
 	return (struct tls *)ssl;
 }
 
-void tls_free(struct tls *tls)
+void tls_free(struct tls *tls, bool clean)
 {
 	if (!tls)
 		return;
-	if (SSL_is_init_finished(ssl_of(tls)))
+	if (clean && SSL_is_init_finished(ssl_of(tls)))
 		SSL_shutdown(ssl_of(tls));
 	SSL_free(ssl_of(tls));
 	ERR_clear_error();
 }
 
-/* What a call came to that took no bytes. */
+/* The result of a call that transferred no bytes. */
 static ssize_t failed(struct tls *tls, int result)
 {
-	int told = errno;
+	int cause = errno;
 	switch (SSL_get_error(ssl_of(tls), result)) {
 	case SSL_ERROR_WANT_READ:
-	case SSL_ERROR_WANT_WRITE: told = EAGAIN; break;
-	case SSL_ERROR_ZERO_RETURN: told = 0; break;
-	case SSL_ERROR_SYSCALL: told = told ? told : ECONNRESET; break;
-	default: told = EPROTO; break;
+	case SSL_ERROR_WANT_WRITE: cause = EAGAIN; break;
+	case SSL_ERROR_ZERO_RETURN: cause = 0; break;
+	case SSL_ERROR_SYSCALL: cause = cause ? cause : ECONNRESET; break;
+	default: cause = EPROTO; break;
 	}
 	ERR_clear_error();
-	errno = told;
-	return told ? -1 : 0;
+	errno = cause;
+	return cause ? -1 : 0;
 }
 
 ssize_t tls_read(struct tls *tls, void *to, size_t room)

@@ -4,6 +4,7 @@
 #include "relay/envelope.h"
 #include "relay/lane_parts.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 enum {
@@ -70,6 +71,7 @@ static void count_batch(struct relay_lane *lane, const struct convoy *convoy)
 	int64_t now_us = env_wall_us(lane->relay->options.env);
 	for (size_t i = 0; i < convoy->count; i++) {
 		const struct sending *sending = convoy->sendings[i];
+		assert(sending->event);
 		if (convoy->records[i].end == RECORD_FAILED)
 			batch.failed[convoy->records[i].failure]++;
 		if (convoy->records[i].end != RECORD_ACKED)

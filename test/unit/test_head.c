@@ -102,7 +102,8 @@ static void what_is_no_head_is_refused(void **state)
 	    "GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
 	    "GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
 	    "GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked;a=b\r\n\r\n",
-	    "GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+	    ("GET / HTTP/1.1\r\nHost: x\r\n"
+	     "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n"),
 	    "GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n",
 	    "GET / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue, a\r\n\r\n",
 	    "GET / HTTP/1.1\r\nHost: x\r\nExpect: a\r\n\r\n",
@@ -122,7 +123,8 @@ static void only_a_token_is_a_name_of_a_field(void **state)
 	(void)state;
 	for (int byte = 1; byte < 256; byte++) {
 		char text[64];
-		int size = snprintf(text, sizeof text, "GET / HTTP/1.1\r\nHost: x\r\nA%cB: c\r\n\r\n", byte);
+		int size = snprintf(text, sizeof text, "GET / HTTP/1.1\r\nHost: x\r\nA%cB: c\r\n\r\n",
+		                    byte);
 		bool good = strchr("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
 		                   "ABCDEFGHIJKLMNOPQRSTUVWXYZ:",
 		                   byte) != NULL; /* a colon ends it earlier */
@@ -135,12 +137,14 @@ static void only_a_token_is_a_name_of_a_field(void **state)
 static void a_length_that_no_number_holds_is_more_than_any_limit(void **state)
 {
 	(void)state;
-	assert_true(READ("GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 9223372036854775807\r\n\r\n")
-	                .length == INT64_MAX);
+	assert_true(
+	    READ("GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 9223372036854775807\r\n\r\n").length ==
+	    INT64_MAX);
 	assert_true(READ("GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999999\r\n\r\n")
 	                .length == INT64_MAX);
-	assert_true(READ("GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 18446744073709551617\r\n\r\n")
-	                .length == INT64_MAX);
+	assert_true(
+	    READ("GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 18446744073709551617\r\n\r\n").length ==
+	    INT64_MAX);
 	arena_release(&arena);
 }
 
@@ -179,10 +183,17 @@ static void its_end_is_found_however_it_comes(void **state)
 static void what_can_not_become_a_head_is_seen_at_its_beginning(void **state)
 {
 	(void)state;
-	static const char *const may[] = {"", "G", "GET", "GET ", "GET /", "GET / HTTP/1.1",
-	                                  "GET / HTTP/1.1\r", "GET / HTTP/1.1\r\nHo"};
-	static const char *const may_not[] = {"\x16\x03\x01", " ", "\t", "\n", "GET\t", "GET /\r\n",
-	                                      "nonsense\r\n", "GET / HTTP/1.1\n", "{"};
+	static const char *const may[] = {"",
+	                                  "G",
+	                                  "GET",
+	                                  "GET ",
+	                                  "GET /",
+	                                  "GET / HTTP/1.1",
+	                                  "GET / HTTP/1.1\r",
+	                                  "GET / HTTP/1.1\r\nHo"};
+	static const char *const may_not[] = {
+	    "\x16\x03\x01",     " ", "\t", "\n", "GET\t", "GET /\r\n", "nonsense\r\n",
+	    "GET / HTTP/1.1\n", "{"};
 	for (size_t i = 0; i < COUNT(may); i++)
 		assert_true(head_may_begin(may[i], strlen(may[i])));
 	for (size_t i = 0; i < COUNT(may_not); i++)

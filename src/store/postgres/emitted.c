@@ -2,9 +2,9 @@
 /* emitted.c -- events that a script emits in a group: told by the script's statement, and written
  * for all members at once.
  *
- * `select ibid.emit(type, id, event, payload) ...` is sent as `select ibid_internal.emitted(...)`, which
- * only gives its arguments back. That is done where it is sure to mean the same: every emit of the
- * script has this form, and nothing else in the script needs ibid but reject. An emit that a
+ * `select ibid.emit(type, id, event, payload) ...` is sent as `select ibid_internal.emitted(...)`,
+ * which only gives its arguments back. That is done where it is sure to mean the same: every emit
+ * of the script has this form, and nothing else in the script needs ibid but reject. An emit that a
  * function or a trigger hides fails in such a turn, by an error that WHEN OTHERS does not catch,
  * and the member runs alone. */
 #include "store/event_rule.h"

@@ -320,7 +320,8 @@ const char *pg_hash(struct arena *arena, const struct sha256 *hash);
 const char *pg_time(struct arena *arena, int64_t us);
 const char *pg_time_or_null(struct arena *arena, int64_t us); /* 0: NULL */
 
-/* Both in one text, as ibid_internal.traceparent_in reads it: a command passes them on at once. "": none. */
+/* Both in one text, as ibid_internal.traceparent_in reads it: a command passes them on at once. "":
+ * none. */
 const char *pg_trace(struct arena *arena, const char *traceparent, const char *tracestate);
 
 /* From cells. */
