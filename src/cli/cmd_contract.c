@@ -375,6 +375,7 @@ int cmd_contract_apply(const struct args *args)
 	struct ibid_err err = {0};
 	struct contracts *contracts = NULL;
 	struct store *store = NULL;
+	struct script_report report = {.args = args};
 	int exit = CLI_OK;
 	if (!dir_of(args))
 		return usage_no_dir(args);
@@ -382,11 +383,17 @@ int cmd_contract_apply(const struct args *args)
 	if (!code)
 		code = open_store(args, false, true, &store, &err);
 	if (!code)
+		code = script_check(store, contracts, NULL, print_finding, &report, &err);
+	if (!code && !report.bad)
 		code = ledger_keep_contracts(store, contracts, env_system(), &err);
-	if (code)
+	if (code) {
 		exit = say_err(&err);
-	else if (!print_kept(args, contracts))
+	} else if (report.bad) {
+		say_count(contracts, report.bad);
+		exit = CLI_FOUND;
+	} else if (!print_kept(args, contracts)) {
 		exit = CLI_ERROR;
+	}
 	store_close(store);
 	contracts_free(contracts);
 	return exit;

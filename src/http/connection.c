@@ -69,6 +69,7 @@ bool request_hold_answer(struct request *request, size_t more)
 	bytes += answer->owned ? answer->size : 0;
 	if (hold(request, bytes))
 		return true;
+	request->command_id = arena_strdup(&request->arena, request->command_id); /* for the log */
 	free_answer(request);
 	request->unheld = true;
 	return false;

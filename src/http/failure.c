@@ -42,6 +42,8 @@ static void answer_incident(struct request *request, enum problem_kind kind, con
 void failure_answer(struct request *request, const struct ibid_err *err)
 {
 	enum problem_kind kind;
+	if (err->code == IBID_GONE)
+		server_note_store(request->server, err->code, err);
 	switch (err->code) {
 	case IBID_INVALID: kind = PROBLEM_BAD_REQUEST; break;
 	case IBID_LIMIT: kind = PROBLEM_TOO_LARGE; break;

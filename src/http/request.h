@@ -54,6 +54,10 @@ struct server {
 void server_hold(struct server *server, struct house *house);
 void server_let_go(struct server *server, struct house *house);
 
+/* What a look at the store, or a request that needed it, found: readiness says so from now on, and
+ * the server stops when the file is gone. Callable from any thread. */
+void server_note_store(struct server *server, enum ibid_code code, const struct ibid_err *err);
+
 /* Who asks, as the server knows it. */
 struct principal {
 	const char *tenant, *client, *actor;

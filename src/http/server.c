@@ -253,6 +253,9 @@ static enum ibid_code start_listener(struct server *server, struct arena *arena,
 	};
 	struct ibid_err why;
 	code = listener_open(&options, &server->listener, &why);
+	if (code == IBID_INVALID)
+		return err_set(err, code, "http.tls.certificate %s, http.tls.key %s: %s",
+		               settings->certificate, settings->private_key, why.text);
 	if (code)
 		return err_set(err, code, "can't listen on %s: %s", settings->listen, why.text);
 	snprintf(address, 300, "%s://%.*s:%u", certificate ? "https" : "http",
@@ -280,11 +283,17 @@ static enum ibid_code look_at_store(struct server *server, struct store *store,
 	return code == IBID_NOT_FOUND ? IBID_OK : code;
 }
 
-static void note_store(struct server *server, enum ibid_code code, const struct ibid_err *err)
+void server_note_store(struct server *server, enum ibid_code code, const struct ibid_err *err)
 {
-	if (code == IBID_GONE)
-		server->gone = *err; /* before the code says so */
-	if (code == atomic_exchange(&server->store_code, code))
+	pthread_mutex_lock(&server->lock);
+	enum ibid_code before = atomic_load(&server->store_code);
+	if (before != IBID_GONE) { /* nothing brings that file back */
+		if (code == IBID_GONE)
+			server->gone = *err;
+		atomic_store(&server->store_code, code);
+	}
+	pthread_mutex_unlock(&server->lock);
+	if (code == before || before == IBID_GONE)
 		return;
 	if (code == IBID_GONE)
 		LOG(&server->log, IBID_LOG_ERROR, "store.file_gone", {"reason", log_text(err->text)},
@@ -327,7 +336,7 @@ static void ask_store(struct server *server, unsigned due)
 	struct store *store = house->ibid->ledger->store;
 	struct ibid_err err = {0};
 	enum ibid_code code = look_at_store(server, store, &err);
-	note_store(server, code, &err);
+	server_note_store(server, code, &err);
 	if (!code && due & DUE_LEDGER)
 		measure(server, store);
 	if (!code && due & DUE_OUTBOX)

@@ -125,8 +125,18 @@ static bool encoding_is_plain(const struct call *call, const char *line, size_t 
 	size_t value_size, known_size;
 	if (!read_header(line, size, name, &value, &value_size))
 		return true;
-	return value_size == sizeof chunked - 1 && strncasecmp(value, chunked, value_size) == 0 &&
+	return !call->old && value_size == sizeof chunked - 1 &&
+	       strncasecmp(value, chunked, value_size) == 0 &&
 	       !call_header(call, name, &known, &known_size);
+}
+
+/* Some read "Content-Length : 1" or a folded line as a header, and some do not. */
+static bool name_is_plain(const char *line, size_t size)
+{
+	size_t at = 0;
+	while (at < size && header_name_byte_ok(line[at]))
+		at++;
+	return at == size || line[at] == ':' || (at == 0 && (*line == '\r' || *line == '\n'));
 }
 
 /* A status line begins a head, and only that: amid one it would hide what stands before it. */
@@ -134,7 +144,8 @@ static bool line_is_plain(const struct call *call, bool is_status, const char *l
 {
 	if (is_status)
 		return !call->in_head;
-	return length_is_plain(call, line, size) && encoding_is_plain(call, line, size);
+	return name_is_plain(line, size) && length_is_plain(call, line, size) &&
+	       encoding_is_plain(call, line, size);
 }
 
 /* The whole head: a length and chunks are two ways to tell where the body ends. */
@@ -158,10 +169,12 @@ static size_t on_head(char *bytes, size_t one, size_t size, void *user)
 		call->ambiguous = true;
 		return 0;
 	}
-	if (is_status)
+	if (is_status) {
 		str_clear(&call->answer_head); /* what came before was preliminary */
-	else if (is_plain(bytes, size))
+		call->old = size > 8 && memcmp(bytes, "HTTP/1.0", 8) == 0;
+	} else if (is_plain(bytes, size)) {
 		str_add(&call->answer_head, bytes, size);
+	}
 	call->too_large |= call->answer_head.failed;
 	long status = 0;
 	call->in_head = !last;
@@ -325,6 +338,26 @@ static bool is_distrust(CURLcode code, const char *detail)
 	}
 }
 
+/* Why there is no answer, for people who do not know libcurl. */
+static const char *reason_of(const struct call *call, CURLcode code)
+{
+	if (call->ambiguous)
+		return "the head of the answer can be read in two ways";
+	switch (code) {
+	case CURLE_COULDNT_RESOLVE_HOST: return "the name of the host can't be resolved";
+	case CURLE_COULDNT_CONNECT: return "no connection can be made";
+	case CURLE_OPERATION_TIMEDOUT: return "the time for it was over";
+	case CURLE_GOT_NOTHING: return "the connection was closed without an answer";
+	case CURLE_PARTIAL_FILE: return "the connection was closed amid the answer";
+	case CURLE_SEND_ERROR: return "the connection broke while the request was sent";
+	case CURLE_RECV_ERROR: return "the connection broke before the answer had come";
+	case CURLE_WEIRD_SERVER_REPLY:
+	case CURLE_UNSUPPORTED_PROTOCOL: return "what came back is not HTTP/1.1";
+	case CURLE_WRITE_ERROR: return "the answer can't be passed on";
+	default: return curl_easy_strerror(code);
+	}
+}
+
 static void conclude(const struct calls *calls, struct call *call, CURLcode code)
 {
 	call->took_us = env_steady_us(calls->env) - call->began_us;
@@ -333,9 +366,7 @@ static void conclude(const struct calls *calls, struct call *call, CURLcode code
 	} else {
 		call->end = was_sent(call->easy) ? CALL_SILENT : CALL_NOT_SENT;
 		call->timed_out = code == CURLE_OPERATION_TIMEDOUT;
-		snprintf(call->why, sizeof call->why, "%s",
-		         call->ambiguous ? "the head of the answer can be read in two ways"
-		                         : curl_easy_strerror(code));
+		snprintf(call->why, sizeof call->why, "%s", reason_of(call, code));
 		call->distrusted = call->end == CALL_NOT_SENT && is_distrust(code, call->detail);
 	}
 	call->off_limits = call->off_limits && call->end == CALL_NOT_SENT;

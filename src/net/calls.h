@@ -74,6 +74,7 @@ struct call {
 	bool in_head;   /* a status line came, and the empty line did not */
 	bool headed;    /* what follows are trailers */
 	bool ambiguous; /* its head is refused */
+	bool old;       /* it is HTTP/1.0 */
 	bool reachable; /* there was an address that may be called */
 	int64_t began_us, late_at_us;
 	bool adding, going_on, breaking_off;

@@ -129,6 +129,12 @@ static enum step fill(struct client *client)
 	return STEP_ON;
 }
 
+void client_reset_on_close(struct client *client, bool resets)
+{
+	struct linger linger = {.l_onoff = resets};
+	setsockopt(client->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+}
+
 void client_set_deadline(struct client *client, int64_t us)
 {
 	client->since_us = now_us(client);
@@ -144,7 +150,8 @@ static enum step begin_request(struct client *client)
 	client->chunks = (struct chunks){0};
 	client->left = client->head.length;
 	client->since_us = now_us(client);
-	client->ends = client->unread = client->resets = false;
+	client->until_us = 0; /* until the body is read */
+	client->delimits = client->ends = client->unread = client->resets = false;
 	client->state = CLIENT_ENTER;
 	client->request = options->ops->begin(options->user, client);
 	return client->request ? STEP_ON : STEP_GONE;
@@ -418,9 +425,12 @@ static void end_head(struct client *client, int64_t length)
 	struct listener *listener = client->listener;
 	bool old = !client->head.minor, no_body = has_no_body(client);
 	client->chunks_out = length < 0 && !no_body && !old;
+	client->delimits = length < 0 && !no_body && old;
+	if (client->delimits) /* a connection that is cut off must not look like the end */
+		client_reset_on_close(client, true);
 	/* N3 */
-	client->ends = client->ends || client->unread || !client->head.keep_alive ||
-	               (length < 0 && !no_body && old) || atomic_load(&listener->draining);
+	client->ends = client->ends || client->unread || !client->head.keep_alive || client->delimits ||
+	               atomic_load(&listener->draining);
 	if (!client->dated)
 		str_addf(&client->out, "Date: %s\r\n", date_of(listener));
 	if (client->ends || old)
@@ -529,6 +539,8 @@ static enum step step_answer(struct client *client)
 	if (client->pieces)
 		return add_piece(client);
 	client_end_request(client, true);
+	if (client->delimits)
+		client_reset_on_close(client, false);
 	if (client->ends)
 		return begin_lingering(client);
 	client->state = CLIENT_HEAD;

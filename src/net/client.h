@@ -63,9 +63,10 @@ struct client {
 	void *pieces_user;
 	int status;
 	bool dated, chunks_out;
-	bool ends;   /* close the connection after the answer */
-	bool unread; /* part of the body was not read */
-	bool resets; /* reset the connection: the answer is incomplete */
+	bool ends;     /* close the connection after the answer */
+	bool unread;   /* part of the body was not read */
+	bool delimits; /* only the end of the connection ends the answer */
+	bool resets;   /* reset the connection: the answer is incomplete */
 
 	struct client *next, **at; /* list of all clients */
 	struct client *next_queued, *next_resumed;
@@ -94,6 +95,9 @@ enum step client_advance(struct client *client);
 
 /* End the request, if there is one: see listener_ops.end. */
 void client_end_request(struct client *client, bool sent);
+
+/* Closing the connection resets it, even when the process dies. */
+void client_reset_on_close(struct client *client, bool resets);
 
 /* The client is cut off unless it makes progress within this time. */
 void client_set_deadline(struct client *client, int64_t us);

@@ -34,8 +34,10 @@ size_t head_size(const char *text, size_t size, size_t *scanned)
 bool head_may_begin(const char *text, size_t size)
 {
 	size_t at = 0;
-	while (at < size && header_name_byte_ok(text[at]))
+	while (at < size && at <= HEAD_METHOD_MAX && header_name_byte_ok(text[at]))
 		at++;
+	if (at > HEAD_METHOD_MAX)
+		return false;
 	if (at == size)
 		return true;
 	const char *feed = memchr(text, '\n', size);
@@ -97,8 +99,8 @@ static void read_request_line(struct reader *reader)
 		return;
 	}
 	*target++ = *version++ = 0;
-	if (!header_name_ok(line)) {
-		refuse(reader, "the method holds a byte that HTTP allows in no method");
+	if (!header_name_ok(line) || strlen(line) > HEAD_METHOD_MAX) {
+		refuse(reader, "the method is too long, or holds a byte that HTTP allows in no method");
 		return;
 	}
 	head->method = line;

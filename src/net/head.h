@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HEAD_FIELDS_MAX = 128 };
+enum { HEAD_FIELDS_MAX = 128, HEAD_METHOD_MAX = 32 };
 
 struct head_field {
 	const char *name, *value;

@@ -22,10 +22,11 @@ enum {
 	TICK_US = 100000,        /* precision of the clients' deadlines */
 	EVENTS_MAX = 256,        /* per epoll_wait */
 	ACCEPTS_MAX = 64,        /* per event */
-	TURN_STEPS = 64,         /* of one client before the next client's turn */
+	TURN_STEPS = 16,         /* of one client before the next client's turn */
 	OUT_BYTES_MAX = 1 << 20, /* of the head of an answer */
 	CROWD_US = 2000000,      /* how long a slow client may hold memory while memory is short */
 	BACKLOG = 1024,
+	UNSENT_BYTES = 64 << 10, /* of an answer that the kernel buffers for a slow client */
 };
 
 static int64_t now_us(const struct listener *listener)
@@ -94,13 +95,13 @@ static void end_client(struct client *client)
 {
 	struct listener *listener = client->listener;
 	assert(!client->suspended && !client->queued); /* N2 */
+	/* The client must not take part of an answer for all of it. */
+	client->resets |= client->state == CLIENT_ANSWER && client->request;
 	client_end_request(client, false);
 	listener->lingering -= client->state == CLIENT_LINGER;
 	tls_free(client->tls, !client->resets);
-	if (client->resets) {
-		struct linger none = {.l_onoff = 1};
-		setsockopt(client->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
-	}
+	if (client->resets)
+		client_reset_on_close(client, true);
 	close(client->fd);
 	*client->at = client->next;
 	if (client->next)
@@ -190,7 +191,7 @@ static struct client *client_new(struct listener *listener, int fd)
 
 static void come(struct listener *listener, int fd, const struct sockaddr_storage *address)
 {
-	int one = 1;
+	int one = 1, unsent = UNSENT_BYTES;
 	struct client *client = client_new(listener, fd);
 	if (!client) {
 		close(fd);
@@ -198,6 +199,7 @@ static void come(struct listener *listener, int fd, const struct sockaddr_storag
 	}
 	client->address = *address;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+	setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
 	watch(listener, EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, client);
 	client_set_deadline(client, listener->options.request_us);
 	listener->count++;

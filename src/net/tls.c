@@ -37,10 +37,17 @@ static bool use_certificates(SSL_CTX *context, const char *pem)
 	return good;
 }
 
+/* A server must not stop to ask for a password. */
+static int no_password(char *to, int room, int encrypts, void *user)
+{
+	(void)to, (void)room, (void)encrypts, (void)user;
+	return -1;
+}
+
 static bool use_key(SSL_CTX *context, const char *pem)
 {
 	BIO *text = BIO_new_mem_buf(pem, -1);
-	EVP_PKEY *key = text ? PEM_read_bio_PrivateKey(text, NULL, NULL, NULL) : NULL;
+	EVP_PKEY *key = text ? PEM_read_bio_PrivateKey(text, NULL, no_password, NULL) : NULL;
 	bool good = key && SSL_CTX_use_PrivateKey(context, key) == 1;
 	EVP_PKEY_free(key);
 	BIO_free(text);
@@ -62,7 +69,8 @@ enum ibid_code tls_server_new(const char *certificate, const char *key, struct t
 	if (!use_certificates(context, certificate))
 		code = err_set(err, IBID_INVALID, "the certificate can't be read");
 	else if (!use_key(context, key))
-		code = err_set(err, IBID_INVALID, "the key can't be read, or is not the certificate's");
+		code = err_set(err, IBID_INVALID,
+		               "the key can't be read, needs a password, or is not the certificate's");
 	if (code)
 		SSL_CTX_free(context);
 	else

@@ -212,6 +212,14 @@ class Server:
             return got
 
 
+def over_tls(bed, *settings):
+    """The file of a key, beside which is its certificate, and a server that has them."""
+    pem = os.path.join(bed.dir, "server.pem")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", pem, "-out", pem + ".crt",
+                    "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True, timeout=LIMIT_S)
+    return pem, Server(bed, "http.tls.certificate=%s.crt" % pem, "http.tls.key=" + pem, *settings)
+
+
 def complete(got):
     head, _, body = got.partition(b"\r\n\r\n")
     for line in head.lower().split(b"\r\n"):

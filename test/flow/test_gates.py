@@ -14,6 +14,7 @@ GATES = {
     "check": (["contract", "check"], 8),
     "doctor": (["doctor"], 8),
     "review": (["contract", "review", "--format", "json"], 8),
+    "apply": (["contract", "apply"], 8),
     "init": (["init"], 1),
     "serve": (["serve", "http.listen=127.0.0.1:0", "http.open.tenant=t"], 1),
     "proxy": (["proxy", "--upstream", "http://127.0.0.1:9", "http.listen=127.0.0.1:0", "http.open.tenant=t"], 1),

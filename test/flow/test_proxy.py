@@ -8,13 +8,14 @@ import json
 import os
 import re
 import socket
+import ssl
 import subprocess
 import threading
 import time
 import unittest
 
 from proxy_bed import INQUIRY, NOT_NOW, Proxied, RawService, Service, Wire
-from serve_bed import BIN, KEY_VALUES, Clock, LIMIT_S, MEASURED, Postgres, Server, Sqlite
+from serve_bed import BIN, KEY_VALUES, Clock, LIMIT_S, MEASURED, Postgres, Server, Sqlite, over_tls
 
 
 class Proxy(Proxied):
@@ -773,6 +774,7 @@ class Proxy(Proxied):
                      b"Content-Length: 9223372036854775808\r\n", b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
                      b"Transfer-Encoding: chunked\r\nContent-Length: 4\r\n", b"Transfer-Encoding: gzip, chunked\r\n",
                      b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+                     b"Content-Length : 2\r\nContent-Length: 4\r\n", b"Content-Length: 2\r\n 5\r\n", b"X-A: b\r\n\tc\r\nContent-Length: 2\r\n",
                      b"X-A: b\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n"):
             with self.subTest(head=head):
                 said = b"4\r\nokok\r\n0\r\n\r\n" if b"chunked" in head else b"okok"
@@ -781,12 +783,32 @@ class Proxy(Proxied):
                 passed = server.get("/pages")
                 self.assertEqual((passed.status, passed.json["type"]), (502, "/problems/upstream"), passed)
                 self.assertEqual(self.order(server, "k-" + hashlib.sha256(head).hexdigest()[:8], {"item": "tea"}).status, 502)
+        self.service = RawService(self, b"HTTP/1.0 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nokok\r\n0\r\n\r\n")
+        self.assertEqual(self.order(self.proxy(), "k-old", {"item": "tea"}).status, 502)
         # The same length twice is one length, and an answer before the answer has a head of its own.
         self.service = RawService(self, b"HTTP/1.1 103 Early Hints\r\nContent-Length: 9\r\n\r\n"
                                         b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nok")
         server = self.proxy()
         for answer in (server.get("/pages"), self.order(server, "k-twice", {"item": "tea"})):
             self.assertEqual((answer.status, answer.body), (201, b"ok"), answer)
+
+    def test_an_answer_that_breaks_off_is_never_taken_for_whole(self):
+        """Where only the end of the connection ends it, that end is a reset, and over TLS it has no close_notify."""
+        self.service = RawService(self, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+        pem, server = over_tls(self, "upstream.url=" + self.service.url)
+        plain = self.proxy()
+        for ask, ends in ((b"GET /pages HTTP/1.0\r\n\r\n", (ConnectionResetError, ssl.SSLEOFError)),
+                          (b"GET /pages HTTP/1.1\r\nHost: x\r\n\r\n", (ConnectionResetError, ssl.SSLEOFError))):
+            with socket.create_connection(("127.0.0.1", plain.port), timeout=LIMIT_S) as wire, self.assertRaises(ends):
+                wire.sendall(ask)
+                while wire.recv(65536):
+                    pass
+            context = ssl.create_default_context(cafile=pem + ".crt")
+            with socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT_S) as raw, self.assertRaises(ends), \
+                    context.wrap_socket(raw, server_hostname="127.0.0.1", suppress_ragged_eofs=False) as wire:
+                wire.sendall(ask)
+                while wire.recv(65536):
+                    pass
 
     def test_an_inquiry_that_hangs_does_not_keep_the_server_from_ending(self):
         self.contract("slow-inquiry", "POST /slow-inquiry", deadline="40s", lease="50s",

@@ -105,6 +105,9 @@ class Gone(Told, Sqlite, unittest.TestCase):
             return  # it has ended already
         self.assertEqual((answer.status, answer.json["type"]), (503, "/problems/unavailable"), answer)
         self.assertTrue(int(answer.headers["Retry-After"]) >= 1)
+        with contextlib.suppress(OSError, http.client.HTTPException):  # nobody waits for the next look at the store
+            self.assertEqual(server.get("/readyz").status, 503)
+        server.await_logged("store.file_gone")
 
     def test_a_relay_ends(self):
         log = os.path.join(self.dir, "relay.log")

@@ -12,7 +12,7 @@ import ssl
 import subprocess
 import unittest
 
-from serve_bed import LIMIT_S, Postgres, Server, Sqlite
+from serve_bed import LIMIT_S, Postgres, Server, Sqlite, over_tls
 
 POST = b"POST /v1/commands/note HTTP/1.1\r\nHost: x\r\nIdempotency-Key: %s\r\nContent-Type: application/json\r\n"
 NOTE = b'{"topic":"a"}'
@@ -162,6 +162,21 @@ class Wire:
         wire.sendall(POST % b"k" + b"Expect: 100-continue\r\nContent-Length: 13\r\n\r\n" + NOTE)
         self.assertEqual([status for status, _, _ in answers(wire, 1)[0]], [201])
 
+    def test_a_client_that_reads_nothing_fills_no_buffers_of_the_kernel(self):  # K10
+        server = Server(self)
+        wire = socket.socket()
+        self.addCleanup(wire.close)
+        wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        wire.settimeout(LIMIT_S)
+        wire.connect(("127.0.0.1", server.port))
+        wire.sendall(400 * b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n")
+        for _ in range(100):  # its answers are 20 MB in all
+            with open("/proc/net/tcp", encoding="ascii") as table:
+                waiting = [int(line.split()[4].partition(":")[0], 16) for line in table
+                           if line.split()[1].endswith(":%04X" % server.port) and line.split()[3] == "01"]
+            self.assertLess(max(waiting), 512 << 10)
+            self.assertEqual(server.get("/healthz").status, 200)
+
     def test_beyond_the_most_connections_clients_wait_for_their_turn(self):  # K10
         server = Server(self, "http.limits.connections=4")
         first = [self.connect(server) for _ in range(4)]
@@ -178,20 +193,13 @@ class Wire:
 
     # ---- TLS ------------------------------------------------------------------------------------
 
-    def over_tls(self, *settings):
-        pem = os.path.join(self.dir, "server.pem")
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", pem, "-out", pem + ".crt",
-                        "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True,
-                       timeout=LIMIT_S)
-        return pem, Server(self, "http.tls.certificate=%s.crt" % pem, "http.tls.key=" + pem, *settings)
-
     def trusting(self, server, pem):
         wire = ssl.create_default_context(cafile=pem + ".crt").wrap_socket(self.connect(server), server_hostname="127.0.0.1")
         self.addCleanup(wire.close)
         return wire
 
     def test_over_tls_it_is_the_same(self):
-        pem, server = self.over_tls("http.limits.body=1MiB", "http.limits.request=20s")
+        pem, server = over_tls(self, "http.limits.body=1MiB", "http.limits.request=20s")
         self.assertTrue(server.address.startswith("https://127.0.0.1:"), server.address)
         silent = self.connect(server)  # one that never shakes hands keeps nobody waiting
         wire = self.trusting(server, pem)
@@ -218,7 +226,7 @@ class Wire:
         self.assertEqual(server.stop(), 0)
 
     def test_many_at_once_over_tls(self):
-        pem, server = self.over_tls()
+        pem, server = over_tls(self)
 
         def pay(number):
             wire = self.trusting(server, pem)
@@ -235,16 +243,19 @@ class Wire:
         self.assertEqual(self.counts(), (10, 10, 10))
 
     def test_a_certificate_that_is_none_is_refused_at_the_start(self):
-        pem, server = self.over_tls()
+        pem, server = over_tls(self)
         other = os.path.join(self.dir, "other.pem")
         subprocess.run(["openssl", "genrsa", "-out", other, "2048"], check=True, capture_output=True, timeout=LIMIT_S)
         torn = os.path.join(self.dir, "torn.pem")
         shutil.copy(pem + ".crt", torn)
         with open(torn, "r+b") as handle:
             handle.truncate(200)
+        locked = os.path.join(self.dir, "locked.pem")
+        subprocess.run(["openssl", "rsa", "-aes256", "-passout", "pass:secret", "-in", pem, "-out", locked], check=True,
+                       capture_output=True, timeout=LIMIT_S)
         for certificate, key, why in ((pem + ".crt", other, "not the certificate's"), (torn, pem, "certificate can't be read"),
-                                      (pem + ".crt", torn, "key can't be read")):
-            with self.assertRaisesRegex(AssertionError, why):
+                                      (pem + ".crt", torn, "key can't be read"), (pem + ".crt", locked, "needs a password")):
+            with self.assertRaisesRegex(AssertionError, "http.tls.certificate %s, http.tls.key %s: .*%s" % (certificate, key, why)):
                 Server(self, "http.tls.certificate=" + certificate, "http.tls.key=" + key)
         self.assertEqual(server.stop(), 0)
 

@@ -73,6 +73,7 @@ static void what_is_no_head_is_refused(void **state)
 	    " GET / HTTP/1.1\r\nHost: x\r\n\r\n",
 	    "GET\t/ HTTP/1.1\r\nHost: x\r\n\r\n",
 	    "G(T / HTTP/1.1\r\nHost: x\r\n\r\n",
+	    "GGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGG / HTTP/1.1\r\nHost: x\r\n\r\n",
 	    "GET / HTTP/2.0\r\nHost: x\r\n\r\n",
 	    "GET / HTTP/1.\r\nHost: x\r\n\r\n",
 	    "GET / HTTP/1.10\r\nHost: x\r\n\r\n",
@@ -191,9 +192,16 @@ static void what_can_not_become_a_head_is_seen_at_its_beginning(void **state)
 	                                  "GET / HTTP/1.1",
 	                                  "GET / HTTP/1.1\r",
 	                                  "GET / HTTP/1.1\r\nHo"};
-	static const char *const may_not[] = {
-	    "\x16\x03\x01",     " ", "\t", "\n", "GET\t", "GET /\r\n", "nonsense\r\n",
-	    "GET / HTTP/1.1\n", "{"};
+	static const char *const may_not[] = {"\x16\x03\x01",
+	                                      " ",
+	                                      "\t",
+	                                      "\n",
+	                                      "GET\t",
+	                                      "GET /\r\n",
+	                                      "nonsense\r\n",
+	                                      "GET / HTTP/1.1\n",
+	                                      "{",
+	                                      "GGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGG"};
 	for (size_t i = 0; i < COUNT(may); i++)
 		assert_true(head_may_begin(may[i], strlen(may[i])));
 	for (size_t i = 0; i < COUNT(may_not); i++)
