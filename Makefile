@@ -27,13 +27,13 @@ test: build          ## all tests, on SQLite, and on a PostgreSQL and a Kafka st
 check: build         ## format, warnings as errors (gcc, clang), cppcheck, clang-tidy, layers
 	@tools/check
 
-sanitize: setup      ## the suite under address+undefined and thread sanitizers
+sanitize: setup      ## address+undefined over all that does not wait, the thread sanitizer over what has threads
 	@tools/build build-asan -Db_sanitize=address,undefined -Db_lundef=false
-	@tools/test build-asan
+	@tools/test build-asan --no-suite waits
 	@tools/build build-tsan -Db_sanitize=thread -Db_lundef=false
 	@tools/test build-tsan --suite threads
 
-valgrind: build      ## unit and store tests under valgrind
+valgrind: build      ## unit and store tests under valgrind (not part of CI)
 	@tools/test $(BUILD) --valgrind --suite valgrind
 
 soak: build          ## processes on one SQLite file; hostile and generated requests; relays and a Kafka that are killed (an hour at most)

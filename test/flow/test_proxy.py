@@ -288,7 +288,7 @@ class Proxy(Proxied):
         self.assertEqual(len([seen for seen in self.service.seen if seen[0] == "POST"]), 2)
 
     def test_a_service_that_hangs_is_waited_for_once(self):  # (c)
-        self.contract("hasty", "POST /hasty", deadline="2s")
+        self.contract("hasty", "POST /hasty", deadline="500ms")
         self.service.inquiry_answers = False
         server = self.proxy()
         for _ in range(3):
@@ -298,7 +298,7 @@ class Proxy(Proxied):
             self.assertEqual((shown["state"], shown["awaits"]),
                              ("UNKNOWN", "the service, which is asked whether it was done"))
         self.assertEqual(self.service.times("k-1"), 1)
-        self.await_inquiries(4)
+        self.await_inquiries(3)
         times = self.service.inquiries
         self.assertGreater(min(later - earlier for earlier, later in zip(times, times[1:])), 0.9)  # backoff: 1s at least
         self.service.inquiry_answers = True
@@ -524,7 +524,8 @@ class Proxy(Proxied):
     def test_a_proxy_that_is_killed_on_the_way_finds_out_when_it_is_back(self):  # B06
         self.contract("hang-long", "POST /hang-long", deadline="4s")
         self.contract("refuse-long", "POST /refuse-long", deadline="4s")
-        server = self.proxy()
+        clock = Clock(self)
+        server = self.proxy(clock=clock)
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             lost = [pool.submit(self.order, server, "k-1", {"mode": "hang"}, "/hang-long"),
                     pool.submit(self.order, server, "k-2", {"mode": "late"}, "/refuse-long")]
@@ -535,13 +536,15 @@ class Proxy(Proxied):
             server.kill()
             for future in lost:
                 self.assertIsInstance(future.exception(), (OSError, http.client.HTTPException))
-        server = self.proxy()
+        server = self.proxy(clock=clock)
         self.assertIn(self.order(server, "k-1", {"mode": "hang"}, "/hang-long").status, (200, 502, 409))
+        self.set_clock_of_store(clock)  # their leases have ended
         found = self.await_answer(server, "k-1", {"mode": "hang"}, 200, "/hang-long")
         self.assertEqual((found.body, self.service.times("k-1")), (b'{"order": 1}', 1))
         end = time.monotonic() + LIMIT_S
         while self.state("k-2") != "FAILED":  # the service has not carried it out, and says so
             self.assertLess(time.monotonic(), end, self.state("k-2"))
+            clock.advance(1)
             time.sleep(0.05)
         self.assertEqual(self.service.times("k-2"), 0)
 

@@ -16,7 +16,7 @@ from proxy_bed import Proxied
 from serve_bed import LIMIT_S, Postgres, Sqlite
 
 CASES = int(os.environ.get("IBID_WIRE_CASES", "400"))
-SEED = int(os.environ.get("IBID_WIRE_SEED", "1"))
+SEED = int(os.environ.get("IBID_WIRE_SEED") or os.environ.get("IBID_TEST_SEED") or "1")
 TCHAR = b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 # The proxy never passes TRACE on: where the service sees it, it came as a part of another request.
 HIDDEN = b"TRACE /hidden HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 0\r\n\r\n"

@@ -168,8 +168,9 @@ static void emit(PGconn *link, const char *aggregate, const char *goals)
 static void name_aggregates(struct bed *bed)
 {
 	PGconn *link = fixture_connect(fixture_own_url());
-	PGresult *result = PQexec(link, "select 'a' || g from generate_series(1, 200) as g "
-	                                "where ibid_internal.lane_of('acme', 'order', 'a' || g) = 0 limit 3");
+	PGresult *result = PQexec(link,
+	                          "select 'a' || g from generate_series(1, 200) as g "
+	                          "where ibid_internal.lane_of('acme', 'order', 'a' || g) = 0 limit 3");
 	assert_int_equal(PQntuples(result), AGGREGATES);
 	for (int i = 0; i < AGGREGATES; i++)
 		snprintf(bed->sink.names[i], sizeof bed->sink.names[i], "%s", PQgetvalue(result, i, 0));

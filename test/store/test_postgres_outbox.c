@@ -55,8 +55,9 @@ static size_t lease_as(struct bed *bed, const char *relay, struct lane_lease **r
 static void name_aggregates(struct bed *bed)
 {
 	PGconn *link = connect_own();
-	PGresult *result = PQexec(link, "select 'a' || g from generate_series(1, 200) as g "
-	                                "where ibid_internal.lane_of('acme', 'order', 'a' || g) = 0 limit 5");
+	PGresult *result = PQexec(link,
+	                          "select 'a' || g from generate_series(1, 200) as g "
+	                          "where ibid_internal.lane_of('acme', 'order', 'a' || g) = 0 limit 5");
 	assert_int_equal(PQntuples(result), AGGREGATES);
 	for (int i = 0; i < AGGREGATES; i++)
 		snprintf(bed->names[i], sizeof bed->names[i], "%s", PQgetvalue(result, i, 0));
@@ -996,9 +997,11 @@ static void evidence_goes_with_its_month_and_a_held_event_keeps_it(void **state)
 	bed.store = fixture_store(fixture_own_url(), 8, 1500);
 	assert_true(fixture_exec(
 	    "create table ibid.event_202001 partition of ibid.event for values from "
-	    "(ibid_internal.first_id('2020-01-01 00:00+00')) to (ibid_internal.first_id('2020-02-01 00:00+00'));"
+	    "(ibid_internal.first_id('2020-01-01 00:00+00')) to (ibid_internal.first_id('2020-02-01 "
+	    "00:00+00'));"
 	    "create table ibid.delivery_202001 partition of ibid.delivery for values from "
-	    "(ibid_internal.first_id('2020-01-01 00:00+00')) to (ibid_internal.first_id('2020-02-01 00:00+00'));"
+	    "(ibid_internal.first_id('2020-01-01 00:00+00')) to (ibid_internal.first_id('2020-02-01 "
+	    "00:00+00'));"
 	    "insert into ibid.event (id, aggregatetype, aggregateid, type, payload, tenant, version, "
 	    "key, command_id, ordinal, partition_key, created_at) select "
 	    "ibid_internal.first_id('2020-01-02 00:00+00'), 'order', 'x', 'T', '{}', 'acme', 1, 'k', "
