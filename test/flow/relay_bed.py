@@ -105,7 +105,7 @@ class Relays:
         return ["relay.destinations.out.file.path=" + self.out]
 
     def relay(self, *settings):
-        log = open(os.path.join(self.dir, "relay-%s" % uuid.uuid4().hex[:8]), "w+", encoding="utf-8")
+        log = open(os.path.join(self.dir, "relay-%s" % uuid.uuid4().hex[:8]), "a+", encoding="utf-8")
         self.addCleanup(log.close)
         process = subprocess.Popen([BIN, "relay", "--store", self.url, "--contracts", self.contracts, LEASE,
                                     *settings], stdout=subprocess.DEVNULL, stderr=log)
