@@ -701,9 +701,14 @@ static int tear_down(void **state)
 	return 0;
 }
 
+/* STORE [PATTERN]: the tests whose names match it, or with `!` before it the others. */
 int main(int argc, char **argv)
 {
 	bed_choose(argc, argv);
+	if (argc > 2 && *argv[2] == '!')
+		cmocka_set_skip_filter(argv[2] + 1);
+	else if (argc > 2)
+		cmocka_set_test_filter(argv[2]);
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_lost_commit_is_answered_as_executed_when_it_was),
 	    cmocka_unit_test(an_error_at_any_verb_costs_nothing),
