@@ -85,14 +85,13 @@ static void add_text(struct str *out, const struct contract_field *field, const 
 static void add_number(struct str *out, const struct contract_field *field)
 {
 	char unit[DECIMAL_SCALE_MAX + 3] = "1";
+	size_t scale = field->scale < 0 ? DECIMAL_SCALE_MAX : (size_t)field->scale;
 	add_type(out, "number", field->required);
 	add_bounds(out, field);
-	if (field->scale < 0)
-		return;
-	if (field->scale > 0) {
-		memset(unit, '0', (size_t)field->scale + 1);
+	if (scale > 0) {
+		memset(unit, '0', scale + 1);
 		unit[1] = '.';
-		unit[field->scale + 1] = '1';
+		unit[scale + 1] = '1';
 	}
 	obj_raw(out, "multipleOf", unit);
 }

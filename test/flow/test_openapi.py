@@ -246,6 +246,8 @@ class OpenApi(Described):
         self.assertNotIn("Idempotency-Key", [one["name"] for one in twin["parameters"]])
         typed = document["paths"]["/topics/{name}/everything"]["put"]
         self.assertEqual(typed["tags"], ["scribes"])
+        ratio = typed["requestBody"]["content"]["application/json"]["schema"]["properties"]["ratio"]
+        self.assertEqual(ratio["multipleOf"], decimal.Decimal("1e-18"))  # no scale is declared: all that a decimal can have
         self.assertTrue(typed["requestBody"]["required"])
         self.assertEqual([tag["name"] for tag in document["tags"]], ["ibid", "scribes", "tests"])
         ids = [one["operationId"] for methods in document["paths"].values() for one in methods.values()]
