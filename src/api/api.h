@@ -3,7 +3,7 @@
 #ifndef API_API_H
 #define API_API_H
 
-#include "ledger/ledger.h"
+#include "command/ledger.h"
 
 struct ibid {
 	struct ledger *ledger;

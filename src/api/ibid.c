@@ -2,9 +2,9 @@
 /* ibid.c -- the public handles: open, close, register, submit. */
 #include "api/api.h"
 #include "base/canon.h"
-#include "ledger/erase.h"
-#include "ledger/keep.h"
-#include "ledger/script_check.h"
+#include "command/keep.h"
+#include "command/script_check.h"
+#include "retention/erase.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * Safe to run again, and side by side. */
 #include "api/api.h"
 
-#include "ledger/script_check.h"
+#include "command/script_check.h"
 
 #include <stdio.h>
 

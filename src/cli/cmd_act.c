@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/pause.h"
-#include "ledger/act.h"
+#include "outbox/act.h"
 
 #include <stdlib.h>
 #include <string.h>

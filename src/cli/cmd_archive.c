@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_archive.c -- archives of events: which there are, whether they are whole, and back. */
-#include "ledger/archive.h"
+#include "retention/archive.h"
 
 #include "cli/cli.h"
 #include "cli/output.h"

@@ -5,8 +5,8 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/page.h"
-#include "ledger/external_key.h"
-#include "ledger/keep.h"
+#include "command/external_key.h"
+#include "command/keep.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ struct dossier {
 	size_t event_count;
 	struct audit_row *audit;
 	size_t audit_count;
-	struct evidence_row *conflicts;
+	struct key_conflict_row *conflicts;
 	size_t conflict_count;
 	struct duplicate_row duplicates; /* count 0: none */
 	struct duplicate_seen_row *seen;
@@ -150,7 +150,8 @@ static void audit_json(struct str *out, struct arena *arena, const struct audit_
 	obj_end(out, '}');
 }
 
-static void conflict_json(struct str *out, struct arena *arena, const struct evidence_row *conflict)
+static void conflict_json(struct str *out, struct arena *arena,
+                          const struct key_conflict_row *conflict)
 {
 	obj_begin(out, NULL, '{');
 	obj_text(out, "fingerprint", hash_text(arena, &conflict->fingerprint));
@@ -341,7 +342,7 @@ static void print_conflicts(struct arena *arena, const struct dossier *dossier)
 {
 	section_print("conflicts: the same key with another payload", dossier->conflict_count);
 	for (size_t i = 0; i < dossier->conflict_count; i++) {
-		const struct evidence_row *conflict = &dossier->conflicts[i];
+		const struct key_conflict_row *conflict = &dossier->conflicts[i];
 		field_print("  payload", hash_text(arena, &conflict->fingerprint));
 		field_print("  times", number_text(arena, conflict->count));
 		field_print("  client", *conflict->client ? conflict->client : NULL);

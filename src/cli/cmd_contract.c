@@ -3,11 +3,11 @@
 #include "base/env.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "command/ledger.h"
+#include "command/params.h"
+#include "command/script_check.h"
 #include "contract/matrix.h"
 #include "contract/review.h"
-#include "ledger/ledger.h"
-#include "ledger/params.h"
-#include "ledger/script_check.h"
 #include "store/script.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* cmd_doctor.c -- what is unsafe: about the database, ibid's schema in it, and the contracts. */
 #include "cli/cli.h"
 #include "cli/output.h"
-#include "ledger/script_check.h"
+#include "command/script_check.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/page.h"
-#include "ledger/erase.h"
+#include "retention/erase.h"
 
 #include <stdlib.h>
 

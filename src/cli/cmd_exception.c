@@ -4,9 +4,9 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/page.h"
-#include "ledger/act.h"
-#include "ledger/external_key.h"
-#include "ledger/keep.h"
+#include "command/external_key.h"
+#include "command/keep.h"
+#include "outbox/act.h"
 
 #include <string.h>
 #include <strings.h>

@@ -4,7 +4,7 @@
 #include "cli/output.h"
 #include "cli/page.h"
 #include "cli/pause.h"
-#include "ledger/outbox_look.h"
+#include "outbox/outbox_look.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/pause.h"
-#include "ledger/outbox_act.h"
+#include "outbox/outbox_act.h"
 
 #include <string.h>
 

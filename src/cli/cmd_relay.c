@@ -5,7 +5,7 @@
 #include "cli/output.h"
 #include "cli/process.h"
 #include "http/relay_page.h"
-#include "relay/fleet.h"
+#include "relay/relays.h"
 
 #include <malloc.h>
 #include <signal.h>
@@ -31,11 +31,11 @@ static void share_heap(void)
 }
 
 /* Until a signal, or until the store's file is gone: IBID_GONE. */
-static enum ibid_code await_end(struct fleet *fleet, const struct log *log, const sigset_t *signals,
-                                struct ibid_err *err)
+static enum ibid_code await_end(struct relays *relays, const struct log *log,
+                                const sigset_t *signals, struct ibid_err *err)
 {
 	const struct timespec pause = {.tv_sec = 1};
-	struct store *store = fleet_store(fleet);
+	struct store *store = relays_store(relays);
 	while (sigtimedwait(signals, NULL, &pause) < 0) {
 		if (!store->ops->ready || store->ops->ready(store, err) != IBID_GONE)
 			continue;
@@ -51,29 +51,29 @@ int cmd_relay(const struct args *args)
 	struct arena arena = {0};
 	struct ibid_err err = {0};
 	struct settings settings;
-	struct fleet *fleet = NULL;
+	struct relays *relays = NULL;
 	struct relay_page *page = NULL;
 	char address[300];
 	sigset_t signals;
 	block(&signals);
 	share_heap();
 	enum ibid_code code = process_settings(&arena, args, &settings, &err);
-	struct fleet_options options = settings_fleet(&settings, log_writer_start());
+	struct relays_options options = settings_relays(&settings, log_writer_start());
 	options.only = args->values[OPT_DESTINATION];
 	if (!code)
-		code = fleet_start(&options, &fleet, &err);
+		code = relays_start(&options, &relays, &err);
 	if (!code && settings.relay_metrics)
-		code = relay_page_open(settings.relay_metrics, fleet, options.env, options.log, &page,
+		code = relay_page_open(settings.relay_metrics, relays, options.env, options.log, &page,
 		                       address, &err);
 	if (!code) {
 		if (page)
 			say("metrics at %s/metrics", address);
-		say("relays to %zu destination%s; Ctrl-C ends it", fleet_count(fleet),
-		    fleet_count(fleet) == 1 ? "" : "s");
-		code = await_end(fleet, &options.log, &signals, &err);
+		say("relays to %zu destination%s; Ctrl-C ends it", relays_count(relays),
+		    relays_count(relays) == 1 ? "" : "s");
+		code = await_end(relays, &options.log, &signals, &err);
 	}
 	relay_page_close(page);
-	fleet_stop(fleet);
+	relays_stop(relays);
 	bool heard = log_writer_end();
 	int exit = !code ? CLI_OK : heard ? say_err(&err) : CLI_ERROR;
 	arena_release(&arena);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_retain.c -- remove what has had its time. */
-#include "ledger/retain.h"
+#include "retention/retain.h"
 
 #include "base/instant.h"
 #include "cli/cli.h"

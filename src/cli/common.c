@@ -4,7 +4,7 @@
 #include "base/instant.h"
 #include "cli/cli.h"
 #include "cli/output.h"
-#include "ledger/actor.h"
+#include "desk/actor.h"
 
 #include <pwd.h>
 #include <stdlib.h>

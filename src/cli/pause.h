@@ -4,7 +4,7 @@
 #define CLI_PAUSE_H
 
 #include "base/str.h"
-#include "ledger/pause.h"
+#include "outbox/pause.h"
 
 void pause_json(struct str *out, struct arena *arena, const struct pause_row *row);
 

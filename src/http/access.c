@@ -8,7 +8,7 @@
 #include "http/failure.h"
 
 #include "contract/payload.h"
-#include "ledger/actor.h"
+#include "desk/actor.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -300,12 +300,12 @@ void access_check(struct request *request)
 		admit_known(request);
 }
 
-/* On one of the crew's threads. */
+/* On one of the workers's threads. */
 static void ask_store(void *user)
 {
 	struct request *request = user;
 	struct access *access = request->server->access;
-	struct store *store = request->house->ibid->ledger->store;
+	struct store *store = request->generation->ibid->ledger->store;
 	struct token_row row;
 	struct ibid_err err = {0};
 	int64_t asked_us = env_steady_us(access->env);

@@ -62,7 +62,7 @@ struct actor act_actor(const struct request *request)
 
 struct acting act_acting(const struct request *request)
 {
-	struct ledger *ledger = request->house->ibid->ledger;
+	struct ledger *ledger = request->generation->ibid->ledger;
 	return (struct acting){.store = ledger->store, .env = request->server->env, .ledger = ledger};
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "http/request.h"
-#include "ledger/act.h"
+#include "outbox/act.h"
 
 /* The members of the body, which is a JSON object. NULL, and the request is answered: it is not. */
 const struct json *act_body(struct request *request);

@@ -2,7 +2,7 @@
 #include "http/answer.h"
 
 #include "base/utf8.h"
-#include "ledger/problem.h"
+#include "command/problem.h"
 
 #include <assert.h>
 #include <stdarg.h>

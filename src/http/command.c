@@ -4,6 +4,7 @@
 #include "http/command.h"
 
 #include "base/json.h"
+#include "command/result.h"
 #include "contract/payload.h"
 #include "http/failure.h"
 #include "http/forward.h"
@@ -11,7 +12,6 @@
 #include "http/meters.h"
 #include "http/trace.h"
 #include "http/upstream.h"
-#include "ledger/result.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -249,7 +249,7 @@ static void add_location(struct request *request, struct answer *answer)
 	if (*result->command_id)
 		answer_header(answer, "Location",
 		              arena_printf(&request->arena, "%s/v1/operations/%s",
-		                           request->house->routes.prefix, result->command_id));
+		                           request->generation->routes.prefix, result->command_id));
 }
 
 /* What a service behind the server said is kept as one text: its status, headers and bytes. */
@@ -333,7 +333,7 @@ static bool recall(struct request *request, const struct ibid_command *command)
 {
 	struct ibid_result *result;
 	if (command->payload_size > RECALL_BYTES ||
-	    !ledger_recall(request->house->ibid->ledger, command, &result))
+	    !ledger_recall(request->generation->ibid->ledger, command, &result))
 		return false;
 	meters_command(request, result);
 	command_answer(request, result);
@@ -348,7 +348,7 @@ static void submit(struct request *request)
 	if (recall(request, &command))
 		return;
 	request_suspend(request);
-	if (!crew_submit(request->house->crew, &command, done, request, &err))
+	if (!worker_pool_submit(request->generation->workers, &command, done, request, &err))
 		return;
 	meters_command(request, NULL);
 	failure_answer(request, &err);
@@ -379,7 +379,7 @@ void run_command(struct request *request)
 
 void run_operation(struct request *request)
 {
-	const struct operation *operation = ledger_operation(request->house->ibid->ledger,
+	const struct operation *operation = ledger_operation(request->generation->ibid->ledger,
 	                                                     request->params[0]);
 	if (operation)
 		run(request, operation->contract);

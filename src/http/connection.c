@@ -6,12 +6,12 @@
 
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "command/result.h"
 #include "http/access.h"
 #include "http/failure.h"
 #include "http/meters.h"
 #include "http/pass.h"
 #include "http/trace.h"
-#include "ledger/result.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -96,11 +96,12 @@ void request_answered_together(struct request *request)
 	client_resume_soon(request->client);
 }
 
-void request_hand_on(struct request *request, crew_fn *call)
+void request_hand_on(struct request *request, worker_fn *call)
 {
 	struct ibid_err err = {0};
 	request_suspend(request);
-	if (!crew_call(request->house->crew, request->principal.tenant, call, request, &err))
+	if (!worker_pool_call(request->generation->workers, request->principal.tenant, call, request,
+	                      &err))
 		return;
 	failure_answer(request, &err);
 	request_answered(request);
@@ -122,8 +123,8 @@ static void *begin(void *user, struct client *client)
 	request->uri = head->target;
 	request->body = STR_INIT((size_t)server->settings->body_bytes);
 	pthread_mutex_lock(&server->lock);
-	request->house = server->house;
-	request->house->guests++;
+	request->generation = server->generation;
+	request->generation->requests++;
 	server->active++;
 	pthread_mutex_unlock(&server->lock);
 	trace_read(request);
@@ -185,7 +186,7 @@ static void end(void *user, bool sent)
 	(void)hold(request, 0);
 	pass_close(request->pass); /* the calls' thread may be filling in an answer */
 	arena_release(&request->arena);
-	server_let_go(server, request->house);
+	server_let_go(server, request->generation);
 	free(request);
 }
 
@@ -236,7 +237,7 @@ static bool may_pass(const struct request *request)
 	if (is_one_of(request->method, safe))
 		return true;
 	return strcmp(other, "all") == 0 && !is_one_of(request->method, never) &&
-	       !routes_resemble(&request->house->routes, request->method, request->path);
+	       !routes_resemble(&request->generation->routes, request->method, request->path);
 }
 
 /* It goes on as it comes in: nothing is protected by a key. */
@@ -244,7 +245,7 @@ static bool passes(struct request *request)
 {
 	const struct contract *contract = request->route->contract;
 	bool many;
-	if (request->route == request->house->routes.pass)
+	if (request->route == request->generation->routes.pass)
 		return true;
 	return contract && contract->upstream.given &&
 	       contract->upstream.without_key == UPSTREAM_WITHOUT_KEY_PASS &&
@@ -263,10 +264,10 @@ static bool find_route(struct request *request)
 		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE, "out of memory");
 		return false;
 	}
-	request->route = routes_find(&request->house->routes, method, request->path, &request->arena,
-	                             request->params, &allow, &bad);
+	request->route = routes_find(&request->generation->routes, method, request->path,
+	                             &request->arena, request->params, &allow, &bad);
 	if (!request->route && may_pass(request))
-		request->route = request->house->routes.pass;
+		request->route = request->generation->routes.pass;
 	if (request->route && !bad) {
 		request->passes = passes(request);
 		return true;

@@ -54,5 +54,5 @@ void answer_document(struct request *request, struct str *out)
 
 struct store *store_of(const struct request *request)
 {
-	return request->house->ibid->ledger->store;
+	return request->generation->ibid->ledger->store;
 }

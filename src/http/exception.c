@@ -7,13 +7,13 @@
 #include "base/decimal.h"
 #include "base/json.h"
 #include "base/obj.h"
+#include "command/external_key.h"
+#include "command/keep.h"
 #include "http/act.h"
 #include "http/command.h"
 #include "http/document.h"
 #include "http/failure.h"
 #include "http/request.h"
-#include "ledger/external_key.h"
-#include "ledger/keep.h"
 
 #include <string.h>
 #include <strings.h>
@@ -121,9 +121,9 @@ static void add_item(struct str *out, struct request *request, const struct exce
 	add_text(out, "note", row->note);
 	if (history) {
 		add_text(out, "externalKey", history->external_key);
-		add_text(
-		    out, "serviceAnswer",
-		    keep_read_service_answer(&request->arena, row, request->house->ibid->ledger->keys));
+		add_text(out, "serviceAnswer",
+		         keep_read_service_answer(&request->arena, row,
+		                                  request->generation->ibid->ledger->keys));
 		add_history(out, history);
 	}
 	obj_end(out, '}');
@@ -368,7 +368,7 @@ static void act(struct request *request, enum act_kind kind)
 	request_answered(request);
 }
 
-/* On one of the crew's threads. */
+/* On one of the workers's threads. */
 static void assign(void *request)
 {
 	act(request, ACT_ASSIGN);

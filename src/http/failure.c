@@ -2,8 +2,8 @@
 /* failure.c -- answers to what the server, its scripts or its store failed at. */
 #include "http/failure.h"
 
+#include "command/problem.h"
 #include "http/forward.h"
-#include "ledger/problem.h"
 
 #include <string.h>
 

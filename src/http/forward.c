@@ -9,14 +9,14 @@
 #include "http/forward.h"
 
 #include "base/utf8.h"
+#include "command/keep.h"
+#include "command/staged.h"
 #include "contract/classes.h"
 #include "http/command.h"
 #include "http/failure.h"
 #include "http/meters.h"
 #include "http/pass.h"
 #include "http/upstream.h"
-#include "ledger/keep.h"
-#include "ledger/staged.h"
 #include "net/header.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ enum { AGAIN_US = 200000, EXTRAS_MAX = ROUTE_PARAMS_MAX + 3 };
 struct forward {
 	struct call call; /* first */
 	struct server *server;
-	struct house *house;
+	struct generation *generation;
 	const struct contract *contract;
 	struct arena arena;
 	struct str body;
@@ -58,7 +58,7 @@ static void forward_free(struct forward *forward)
 	str_release(&forward->body);
 	arena_release(&forward->arena);
 	(void)memory_hold(&forward->server->memory, &forward->held, 0);
-	server_let_go(forward->server, forward->house);
+	server_let_go(forward->server, forward->generation);
 	free(forward);
 }
 
@@ -190,7 +190,7 @@ static void tell(struct forward *forward, enum ibid_code code, struct ibid_resul
                  const struct ibid_err *err)
 {
 	struct request *request = take_waiting(forward);
-	meters_outcome(forward->house, forward->contract, code ? NULL : result,
+	meters_outcome(forward->generation, forward->contract, code ? NULL : result,
 	               env_steady_us(forward->server->env) - forward->began_us);
 	if (!request) {
 		ibid_result_free(code ? NULL : result);
@@ -278,7 +278,7 @@ static enum ibid_code tell_taken_over(const struct forward *forward, struct ibid
 	return IBID_OK;
 }
 
-/* On one of the crew's threads. */
+/* On one of the workers's threads. */
 static void finish(void *user)
 {
 	struct forward *forward = user;
@@ -289,8 +289,8 @@ static void finish(void *user)
 		code = tell_taken_over(forward, &result, &err);
 	if (code && may_try_again(code)) {
 		tell_accepted(forward);
-		if (!crew_call_later(forward->house->crew, forward->tenant, AGAIN_US, finish, forward,
-		                     &spare))
+		if (!worker_pool_call_later(forward->generation->workers, forward->tenant, AGAIN_US, finish,
+		                            forward, &spare))
 			return;
 	}
 	log_call(forward, code, &err);
@@ -303,9 +303,9 @@ static void done(struct call *call)
 {
 	struct forward *forward = forward_of(call);
 	struct ibid_err err = {0};
-	meters_call(forward->house, forward->contract, call);
-	enum ibid_code code = crew_call_later(forward->house->crew, forward->tenant, 0, finish, forward,
-	                                      &err);
+	meters_call(forward->generation, forward->contract, call);
+	enum ibid_code code = worker_pool_call_later(forward->generation->workers, forward->tenant, 0,
+	                                             finish, forward, &err);
 	if (!code)
 		return;
 	tell(forward, code, NULL, &err); /* no memory: its lease ends, and it is looked for */
@@ -342,7 +342,7 @@ static void send_on(struct forward *forward)
 	done(&forward->call);
 }
 
-/* On one of the crew's threads: there is a lease, or somebody has decided before. */
+/* On one of the workers's threads: there is a lease, or somebody has decided before. */
 static void staged(void *user, enum ibid_code code, struct ibid_staged *held,
                    struct ibid_result *result, const struct ibid_err *err)
 {
@@ -395,7 +395,7 @@ static struct forward *forward_new(struct request *request)
 	const struct contract_upstream *upstream = &request->contract->upstream;
 	struct arena *arena = &forward->arena;
 	forward->server = request->server;
-	forward->house = request->house;
+	forward->generation = request->generation;
 	forward->contract = request->contract;
 	forward->began_us = env_steady_us(request->server->env);
 	int64_t sends_us = request->contract->staged.lease_us - upstream->deadline_us;
@@ -420,7 +420,7 @@ static struct forward *forward_new(struct request *request)
 	    .late = upstream->wait_us && upstream->wait_us < upstream->deadline_us ? late : NULL,
 	    .late_us = upstream->wait_us,
 	};
-	server_hold(forward->server, forward->house);
+	server_hold(forward->server, forward->generation);
 	return forward;
 }
 
@@ -429,7 +429,7 @@ static void begin(struct request *request)
 	struct upstream *upstream = request->server->upstream;
 	struct ibid_err err = {0};
 	if (!upstream_take_place(upstream, PLACE_COMMAND)) {
-		meters_outcome(request->house, request->contract, NULL, 0);
+		meters_outcome(request->generation, request->contract, NULL, 0);
 		answer_problem(&request->answer, &request->arena, PROBLEM_UNAVAILABLE,
 		               "too many requests are at the service already; nothing was done");
 		return;
@@ -446,7 +446,7 @@ static void begin(struct request *request)
 	                          ? err_set(&err, IBID_NOMEM, "out of memory")
 	                          : upstream_add_headers(request, true, &forward->call, &err);
 	if (!code)
-		code = crew_stage(request->house->crew, &command, staged, forward, &err);
+		code = worker_pool_stage(request->generation->workers, &command, staged, forward, &err);
 	if (!code)
 		return;
 	tell(forward, code, NULL, &err);

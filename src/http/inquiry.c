@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/inquiry.h"
 
+#include "command/staged.h"
 #include "http/forward.h"
 #include "http/meters.h"
 #include "http/upstream.h"
-#include "ledger/staged.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,7 +118,7 @@ static int64_t settle_of(const struct contract *contract, const struct ibid_stag
 
 struct inquiry {
 	const struct server *server;
-	const struct house *house;
+	const struct generation *generation;
 	const struct contract *contract;
 };
 
@@ -194,7 +194,7 @@ static enum ibid_code record(const struct inquiry *inquiry, struct ibid_staged *
 	struct arena arena = {0};
 	struct ibid_result *result = NULL;
 	enum ibid_code code = IBID_OK; /* it stays unknown */
-	meters_inquiry(inquiry->house, inquiry->contract, outcome);
+	meters_inquiry(inquiry->generation, inquiry->contract, outcome);
 	if (outcome == INQUIRY_EXECUTED)
 		code = forward_answer(staged, call, &arena, inquiry->contract, &result, err);
 	else if (outcome == INQUIRY_NOT_EXECUTED)
@@ -236,10 +236,10 @@ static enum ibid_code inquire(struct ibid_staged *staged, void *user)
 	return code;
 }
 
-enum ibid_code inquiry_prepare(const struct server *server, struct house *house,
+enum ibid_code inquiry_prepare(const struct server *server, struct generation *generation,
                                struct ibid_err *err)
 {
-	const struct contracts *contracts = house->ibid->ledger->contracts;
+	const struct contracts *contracts = generation->ibid->ledger->contracts;
 	enum ibid_code code = IBID_OK;
 	for (size_t i = 0; !code && i < contracts_count(contracts); i++) {
 		const struct contract *contract = contracts_at(contracts, i);
@@ -252,11 +252,12 @@ enum ibid_code inquiry_prepare(const struct server *server, struct house *house,
 			               contract->file);
 		if (contract->staged.recover != RECOVER_INQUIRY)
 			continue;
-		struct inquiry *inquiry = arena_alloc(&house->routes.arena, sizeof *inquiry);
+		struct inquiry *inquiry = arena_alloc(&generation->routes.arena, sizeof *inquiry);
 		if (!inquiry)
 			return err_set(err, IBID_NOMEM, "out of memory");
-		*inquiry = (struct inquiry){.server = server, .house = house, .contract = contract};
-		code = ibid_handle_inquiry(house->ibid, contract->name, inquire, inquiry, err);
+		*inquiry = (struct inquiry){
+		    .server = server, .generation = generation, .contract = contract};
+		code = ibid_handle_inquiry(generation->ibid, contract->name, inquire, inquiry, err);
 	}
 	return code;
 }
@@ -296,9 +297,9 @@ static bool is_due(void *user, const char *tenant, const char *operation, const 
 	return true;
 }
 
-static void look_round(struct server *server, struct house *house)
+static void look_round(struct server *server, struct generation *generation)
 {
-	struct ledger *ledger = house->ibid->ledger;
+	struct ledger *ledger = generation->ibid->ledger;
 	for (size_t i = 0; i < contracts_count(ledger->contracts); i++) {
 		const struct contract *contract = contracts_at(ledger->contracts, i);
 		bool by_script = !contract->upstream.inquiry.url;
@@ -323,14 +324,14 @@ void *inquiry_run(void *user)
 	while (!atomic_load(&server->ended)) {
 		if (env_steady_us(server->env) >= next_us) {
 			pthread_mutex_lock(&server->lock);
-			struct house *house = server->house;
-			house->guests++;
+			struct generation *generation = server->generation;
+			generation->requests++;
 			pthread_mutex_unlock(&server->lock);
 			server->asked->round++;
-			look_round(server, house);
+			look_round(server, generation);
 			forget_asked(server->asked, false);
 			pthread_mutex_lock(&server->lock);
-			house->guests--;
+			generation->requests--;
 			pthread_mutex_unlock(&server->lock);
 			next_us = env_steady_us(server->env) + ROUND_US;
 		}

@@ -7,9 +7,10 @@
 
 #include "http/request.h"
 
-/* Before a house is used. IBID_CONTRACT: a contract needs a service, and the settings name none. */
-IBID_CHECK enum ibid_code inquiry_prepare(const struct server *server, struct house *house,
-                                          struct ibid_err *err);
+/* Before a generation is used. IBID_CONTRACT: a contract needs a service, and the settings name
+ * none. */
+IBID_CHECK enum ibid_code inquiry_prepare(const struct server *server,
+                                          struct generation *generation, struct ibid_err *err);
 
 /* What server->asked holds. NULL without memory; free takes NULL. */
 struct asked *asked_new(void);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* look.c -- requests that only look: one command, a list, a kind of problem, the server itself. */
 #include "base/obj.h"
+#include "command/external_key.h"
+#include "command/incident.h"
 #include "contract/payload.h"
 #include "http/document.h"
 #include "http/failure.h"
 #include "http/request.h"
-#include "ledger/external_key.h"
-#include "ledger/incident.h"
 
 #include <string.h>
 
@@ -68,7 +68,7 @@ static void add_command(struct str *out, struct request *request, const struct c
 	add_time(out, "createdAt", row->created_us);
 	add_time(out, "finishedAt", row->finished_us);
 	add_time(out, "expiresAt", row->expires_us);
-	add_text(out, "awaits", awaited(request->house->ibid->ledger, row));
+	add_text(out, "awaits", awaited(request->generation->ibid->ledger, row));
 	if (whole) {
 		add_text(out, "externalKey", external_key_of_row(&request->arena, row));
 		add_origin(out, row);
@@ -174,7 +174,7 @@ static void look_up_command(void *user)
 
 void show_command(struct request *request)
 {
-	const struct operation *operation = ledger_operation(request->house->ibid->ledger,
+	const struct operation *operation = ledger_operation(request->generation->ibid->ledger,
 	                                                     request->params[0]);
 	if (!operation) {
 		answer_problem(&request->answer, &request->arena, PROBLEM_NOT_FOUND,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* openapi.c -- the OpenAPI document: from the table of routes and the contracts.
  *
- * It is made once for each house, so that it says what that house does. Nothing in it depends on
- * anything but the routes, the contracts and the settings. */
+ * It is made once for each generation, so that it says what that generation does. Nothing in it
+ * depends on anything but the routes, the contracts and the settings. */
 #include "http/openapi.h"
 
 #include "base/obj.h"
@@ -1033,6 +1033,6 @@ enum ibid_code openapi_make(const struct routes *routes, const struct contracts 
 
 void show_openapi(struct request *request)
 {
-	/* The house outlives its guests. */
-	answer_json(&request->answer, 200, request->house->openapi.data);
+	/* The generation outlives its requests. */
+	answer_json(&request->answer, 200, request->generation->openapi.data);
 }

@@ -9,7 +9,7 @@
 #include "http/openapi.h"
 #include "http/pause.h"
 #include "http/request.h"
-#include "ledger/outbox_look.h"
+#include "outbox/outbox_look.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* outbox_act.c -- requests by which people decide about an event that a destination did not take.
  */
-#include "ledger/outbox_act.h"
+#include "outbox/outbox_act.h"
 #include "base/obj.h"
 #include "http/act.h"
 #include "http/pause.h"
@@ -115,7 +115,7 @@ static void act(struct request *request, const char *action)
 	request_answered(request);
 }
 
-/* On one of the crew's threads. */
+/* On one of the workers's threads. */
 static void release(void *request)
 {
 	act(request, "release");

@@ -11,7 +11,7 @@
 
 enum { PIECES = 500, LABELS_BYTES_MAX = 4096 };
 
-/* The relay to one destination: of fleets that have ended, and of the present one. */
+/* The relay to one destination: of relays that have ended, and of the present one. */
 struct relay_meter {
 	struct relay_meter *next;
 	struct relay_counts before, latest;
@@ -93,13 +93,13 @@ static struct relay_meter *meter_of(struct outbox_metrics *metrics, const char *
 	return meter;
 }
 
-void outbox_metrics_note(struct outbox_metrics *metrics, struct fleet *fleet)
+void outbox_metrics_note(struct outbox_metrics *metrics, struct relays *relays)
 {
 	pthread_mutex_lock(&metrics->lock);
-	for (size_t i = 0; fleet && i < fleet_count(fleet); i++) {
-		struct relay_meter *meter = meter_of(metrics, fleet_destination(fleet, i));
+	for (size_t i = 0; relays && i < relays_count(relays); i++) {
+		struct relay_meter *meter = meter_of(metrics, relays_destination(relays, i));
 		if (meter)
-			meter->latest = fleet_counts(fleet, i);
+			meter->latest = relays_counts(relays, i);
 	}
 	pthread_mutex_unlock(&metrics->lock);
 }

@@ -7,7 +7,7 @@
 #define HTTP_OUTBOX_METRICS_H
 
 #include "base/str.h"
-#include "relay/fleet.h"
+#include "relay/relays.h"
 
 struct outbox_metrics;
 
@@ -18,9 +18,9 @@ void outbox_metrics_free(struct outbox_metrics *metrics); /* takes NULL */
 IBID_CHECK enum ibid_code outbox_metrics_measure(struct outbox_metrics *metrics,
                                                  struct store *store, struct ibid_err *err);
 
-/* See what the present fleet has counted so far; NULL: there is none. When it has ended, for good:
+/* See what the present relays has counted so far; NULL: there is none. When it has ended, for good:
  * what its relays counted stays, and the next one's is added. */
-void outbox_metrics_note(struct outbox_metrics *metrics, struct fleet *fleet);
+void outbox_metrics_note(struct outbox_metrics *metrics, struct relays *relays);
 void outbox_metrics_ended(struct outbox_metrics *metrics);
 
 void outbox_metrics_write(struct outbox_metrics *metrics, struct str *out);

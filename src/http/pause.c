@@ -2,7 +2,7 @@
 /* pause.c -- requests about what is paused: look at it, pause, resume.
  *
  * Who acts is the token's client. Event types of another tenant are as if they were not paused. */
-#include "ledger/pause.h"
+#include "outbox/pause.h"
 
 #include "base/instant.h"
 #include "base/obj.h"
@@ -107,7 +107,7 @@ static const enum problem_kind problems[] = {
 
 static void act_as(struct request *request, struct pause_wish wish)
 {
-	struct ledger *ledger = request->house->ibid->ledger;
+	struct ledger *ledger = request->generation->ibid->ledger;
 	const struct actor actor = act_actor(request);
 	const struct pausing pausing = {ledger->store, request->server->env, ledger->contracts};
 	struct pause_done done;
@@ -133,7 +133,7 @@ static void act(struct request *request, bool resume)
 	request_answered(request);
 }
 
-/* On one of the crew's threads. */
+/* On one of the workers's threads. */
 static void begin(void *request)
 {
 	act(request, false);

@@ -22,7 +22,7 @@ enum {
 
 struct relay_page {
 	struct listener *listener;
-	struct fleet *fleet;
+	struct relays *relays;
 	struct env *env;
 	struct log log;
 	struct outbox_metrics *metrics;
@@ -37,7 +37,7 @@ static void measure(struct relay_page *page)
 	int64_t now_us = env_steady_us(page->env);
 	if (now_us < page->measure_us)
 		return;
-	page->store_up = !outbox_metrics_measure(page->metrics, fleet_store(page->fleet), &err);
+	page->store_up = !outbox_metrics_measure(page->metrics, relays_store(page->relays), &err);
 	page->measure_us = env_steady_us(page->env) + MEASURE_PAUSE_US;
 	if (!page->store_up)
 		LOG(&page->log, IBID_LOG_WARN, "relay.not_measured", {"reason", log_text(err.text)});
@@ -46,7 +46,7 @@ static void measure(struct relay_page *page)
 static void write_metrics(struct relay_page *page, struct str *out)
 {
 	measure(page);
-	outbox_metrics_note(page->metrics, page->fleet);
+	outbox_metrics_note(page->metrics, page->relays);
 	outbox_metrics_write(page->metrics, out);
 	prom_number(out, "ibid_store_up", "gauge", "1: the store answered, a moment ago.",
 	            page->store_up);
@@ -148,14 +148,14 @@ static enum ibid_code start(struct relay_page *page, const char *listen, char re
 	return listener_start(page->listener, err);
 }
 
-enum ibid_code relay_page_open(const char *listen, struct fleet *fleet, struct env *env,
+enum ibid_code relay_page_open(const char *listen, struct relays *relays, struct env *env,
                                struct log log, struct relay_page **ret, char ret_address[300],
                                struct ibid_err *err)
 {
 	struct relay_page *page = calloc(1, sizeof *page);
 	if (!page)
 		return err_set(err, IBID_NOMEM, "out of memory");
-	page->fleet = fleet;
+	page->relays = relays;
 	page->env = env;
 	page->log = log;
 	page->began_us = env_wall_us(env);

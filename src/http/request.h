@@ -6,26 +6,26 @@
 #include "api/api.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "command/worker_pool.h"
 #include "http/answer.h"
 #include "http/memory_limit.h"
 #include "http/route.h"
 #include "http/settings.h"
-#include "ledger/crew.h"
 #include "net/listener.h"
 
 #include <stdatomic.h>
 
 /* The ledger and its contracts, as they are from one reload to the next. Requests keep the one that
  * they began with. */
-struct house {
+struct generation {
 	struct ibid *ibid;
-	struct crew *crew;
+	struct worker_pool *workers;
 	struct routes routes;
 	struct str openapi;                        /* the document of the routes */
 	struct operation_meter **operation_meters; /* in the order of the contracts */
 	struct route_meter **route_meters;         /* of the routes; then: no route; the service's */
-	size_t guests; /* requests that use it; the server's lock guards it */
-	struct house *next;
+	size_t requests; /* requests that use it; the server's lock guards it */
+	struct generation *next;
 };
 
 struct server {
@@ -41,18 +41,19 @@ struct server {
 	struct asked *asked;       /* the inquiry thread's own */
 	struct memory_limit memory;
 	pthread_mutex_t lock;
-	struct fleet *fleet;   /* of relays in this process; NULL: none */
-	struct house *house;   /* the present one */
-	struct house *retired; /* those before it that still have guests */
-	size_t active;         /* requests */
+	struct relays *relays;         /* of relays in this process; NULL: none */
+	struct generation *generation; /* the present one */
+	struct generation *retired;    /* those before it that still have requests */
+	size_t active;                 /* requests */
 	atomic_bool stopping, ended;
 	_Atomic enum ibid_code store_code; /* what the last look at the store came to */
 	struct ibid_err gone;              /* where that is IBID_GONE */
 };
 
-/* Whoever works for a client holds the house, and the server does not end before (server.c). */
-void server_hold(struct server *server, struct house *house);
-void server_let_go(struct server *server, struct house *house);
+/* Whoever works for a client holds the generation, and the server does not end before (server.c).
+ */
+void server_hold(struct server *server, struct generation *generation);
+void server_let_go(struct server *server, struct generation *generation);
 
 /* What a look at the store, or a request that needed it, found: readiness says so from now on, and
  * the server stops when the file is gone. Callable from any thread. */
@@ -69,7 +70,7 @@ enum step { STEP_HEAD, STEP_ADMITTED, STEP_WHOLE, STEP_RUN, STEP_OVER };
 
 struct request {
 	struct server *server;
-	struct house *house;
+	struct generation *generation;
 	struct client *client;
 	struct arena arena;
 	int64_t began_us;
@@ -124,11 +125,11 @@ void request_suspend(struct request *request);
 /* request->answer is there: send it. From any thread, once, after request_suspend. */
 void request_answered(struct request *request);
 
-/* The same from a thread of the crew, which wakes the listener when it has told whatever else it
+/* The same from a thread of the workers, which wakes the listener when it has told whatever else it
  * knows: once for many. */
 void request_answered_together(struct request *request);
 
-/* Work for the crew; answers when it can't take it. */
-void request_hand_on(struct request *request, crew_fn *call);
+/* Work for the workers; answers when it can't take it. */
+void request_hand_on(struct request *request, worker_fn *call);
 
 #endif

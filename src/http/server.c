@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* server.c -- the life of the server: opening, reloading, watching, draining.
  *
- * Threads: the listener's one reads and writes every connection; the crew's run commands; one asks
- * the store now and then whether it is there. Where there is a service behind the server, one
+ * Threads: the listener's one reads and writes every connection; the workers's run commands; one
+ * asks the store now and then whether it is there. Where there is a service behind the server, one
  * carries the calls to it, and one finds out what became of those that had no answer. The thread
  * that called server_run waits for signals. */
 #include "http/server.h"
@@ -31,12 +31,12 @@
 #include <unistd.h>
 
 enum {
-	CONNECTIONS_SPARE = 2,       /* beside one for each thread of the crew */
+	CONNECTIONS_SPARE = 2,       /* beside one for each thread of the workers */
 	WATCH_PAUSE_US = 100000,     /* how soon the look at the store hears that the server ends */
 	PROBE_PAUSE_US = 1000000,    /* how often the store is asked */
 	MEASURE_PAUSE_US = 15000000, /* how often it says how the ledger stands */
 	OUTBOX_PAUSE_US = 5000000,   /* and how the outbox does */
-	SIGNAL_PAUSE_MS = 200,       /* how soon a house without guests is closed */
+	SIGNAL_PAUSE_MS = 200,       /* how soon a generation without requests is closed */
 	PATIENCE_US = 1000000,       /* with requests that are not whole, when it ends */
 	PEM_BYTES_MAX = 1 << 20,
 	TOKENS_PAGE = 100,
@@ -44,16 +44,16 @@ enum {
 
 /* ---- Houses --------------------------------------------------------------------------------- */
 
-static void house_close(struct house *house)
+static void generation_close(struct generation *generation)
 {
-	if (!house)
+	if (!generation)
 		return;
-	crew_free(house->crew);
-	str_release(&house->openapi);
-	meters_close(house);
-	routes_release(&house->routes);
-	ibid_close(house->ibid);
-	free(house);
+	worker_pool_free(generation->workers);
+	str_release(&generation->openapi);
+	meters_close(generation);
+	routes_release(&generation->routes);
+	ibid_close(generation->ibid);
+	free(generation);
 }
 
 /* Commands have ended, and may have left events. */
@@ -64,15 +64,16 @@ static void after_commands(void *user)
 	if (!server->settings->destination_count)
 		return;
 	pthread_mutex_lock(&server->lock);
-	fleet_wake(server->fleet);
+	relays_wake(server->relays);
 	pthread_mutex_unlock(&server->lock);
 }
 
-static enum ibid_code house_open(struct server *server, struct house **ret, struct ibid_err *err)
+static enum ibid_code generation_open(struct server *server, struct generation **ret,
+                                      struct ibid_err *err)
 {
 	const struct settings *settings = server->settings;
-	struct house *house = calloc(1, sizeof *house);
-	if (!house)
+	struct generation *generation = calloc(1, sizeof *generation);
+	if (!generation)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	int64_t connections = settings->connections ? settings->connections
 	                                            : settings->threads + CONNECTIONS_SPARE;
@@ -82,43 +83,43 @@ static enum ibid_code house_open(struct server *server, struct house **ret, stru
 	                 .log = server->log.fn, .log_user = server->log.user,
 	                 .connections = (unsigned)connections, .queue = (unsigned)settings->queue,
 	                 .key_file = settings->key_file),
-	    &seams, &house->ibid, err);
+	    &seams, &generation->ibid, err);
 	if (!code)
-		code = ledger_remember(house->ibid->ledger, settings->replay_memory_us, err);
+		code = ledger_remember(generation->ibid->ledger, settings->replay_memory_us, err);
 	if (!code)
-		code = routes_make(house->ibid->ledger->contracts, settings->prefix ? settings->prefix : "",
-		                   &house->routes, err);
+		code = routes_make(generation->ibid->ledger->contracts,
+		                   settings->prefix ? settings->prefix : "", &generation->routes, err);
 	if (!code)
-		code = inquiry_prepare(server, house, err);
+		code = inquiry_prepare(server, generation, err);
 	if (!code)
-		code = openapi_make(&house->routes, house->ibid->ledger->contracts, settings,
-		                    &house->openapi, err);
+		code = openapi_make(&generation->routes, generation->ibid->ledger->contracts, settings,
+		                    &generation->openapi, err);
 	if (!code)
-		code = meters_open(house, server->metrics, server->upstream, err);
+		code = meters_open(generation, server->metrics, server->upstream, err);
 	if (!code)
-		code = crew_new(house->ibid->ledger, (unsigned)settings->threads, (unsigned)settings->queue,
-		                &house->crew, err);
+		code = worker_pool_new(generation->ibid->ledger, (unsigned)settings->threads,
+		                       (unsigned)settings->queue, &generation->workers, err);
 	if (code) {
-		house_close(house);
+		generation_close(generation);
 		return code;
 	}
-	crew_after(house->crew, after_commands, server);
-	*ret = house;
+	worker_pool_after(generation->workers, after_commands, server);
+	*ret = generation;
 	return IBID_OK;
 }
 
-void server_hold(struct server *server, struct house *house)
+void server_hold(struct server *server, struct generation *generation)
 {
 	pthread_mutex_lock(&server->lock);
-	house->guests++;
+	generation->requests++;
 	server->active++;
 	pthread_mutex_unlock(&server->lock);
 }
 
-void server_let_go(struct server *server, struct house *house)
+void server_let_go(struct server *server, struct generation *generation)
 {
 	pthread_mutex_lock(&server->lock);
-	house->guests--;
+	generation->requests--;
 	server->active--;
 	pthread_mutex_unlock(&server->lock);
 }
@@ -127,15 +128,15 @@ void server_let_go(struct server *server, struct house *house)
 static void close_retired(struct server *server)
 {
 	pthread_mutex_lock(&server->lock);
-	for (struct house **at = &server->retired; *at;) {
-		struct house *house = *at;
-		if (house->guests) {
-			at = &house->next;
+	for (struct generation **at = &server->retired; *at;) {
+		struct generation *generation = *at;
+		if (generation->requests) {
+			at = &generation->next;
 			continue;
 		}
-		*at = house->next;
+		*at = generation->next;
 		pthread_mutex_unlock(&server->lock);
-		house_close(house);
+		generation_close(generation);
 		pthread_mutex_lock(&server->lock);
 		at = &server->retired; /* only this thread changes the list */
 	}
@@ -143,39 +144,39 @@ static void close_retired(struct server *server)
 }
 
 /* Where destinations are set, this process relays, too. */
-static enum ibid_code start_fleet(struct server *server, struct ibid_err *err)
+static enum ibid_code start_relays(struct server *server, struct ibid_err *err)
 {
-	const struct fleet_options options = settings_fleet(server->settings, server->log);
-	struct fleet *fleet = NULL;
-	enum ibid_code code = options.setting_count ? fleet_start(&options, &fleet, err) : IBID_OK;
+	const struct relays_options options = settings_relays(server->settings, server->log);
+	struct relays *relays = NULL;
+	enum ibid_code code = options.setting_count ? relays_start(&options, &relays, err) : IBID_OK;
 	pthread_mutex_lock(&server->lock);
-	server->fleet = fleet;
+	server->relays = relays;
 	pthread_mutex_unlock(&server->lock);
 	return code;
 }
 
 /* With the contracts that are in force now. */
-static void restart_fleet(struct server *server)
+static void restart_relays(struct server *server)
 {
 	struct ibid_err err = {0};
 	pthread_mutex_lock(&server->lock);
-	struct fleet *before = server->fleet;
+	struct relays *before = server->relays;
 	outbox_metrics_note(server->outbox, before); /* told while there is none */
-	server->fleet = NULL;
+	server->relays = NULL;
 	pthread_mutex_unlock(&server->lock);
-	fleet_halt(before);
+	relays_halt(before);
 	outbox_metrics_note(server->outbox, before);
 	outbox_metrics_ended(server->outbox);
-	fleet_stop(before);
-	if (start_fleet(server, &err))
+	relays_stop(before);
+	if (start_relays(server, &err))
 		LOG(&server->log, IBID_LOG_ERROR, "serve.relay", {"reason", log_text(err.text)});
 }
 
 static void reload(struct server *server)
 {
-	struct house *house = NULL;
+	struct generation *generation = NULL;
 	struct ibid_err err = {0};
-	bool good = !house_open(server, &house, &err);
+	bool good = !generation_open(server, &generation, &err);
 	metrics_reloaded(server->metrics, good);
 	if (!good) {
 		LOG(&server->log, IBID_LOG_ERROR, "serve.reload_refused", {"reason", log_text(err.text)},
@@ -183,14 +184,14 @@ static void reload(struct server *server)
 		return;
 	}
 	pthread_mutex_lock(&server->lock);
-	struct house *before = server->house;
+	struct generation *before = server->generation;
 	before->next = server->retired;
 	server->retired = before;
-	server->house = house;
+	server->generation = generation;
 	pthread_mutex_unlock(&server->lock);
-	restart_fleet(server);
+	restart_relays(server);
 	LOG(&server->log, IBID_LOG_INFO, "serve.reloaded",
-	    {"contracts", log_int((int64_t)contracts_count(house->ibid->ledger->contracts))});
+	    {"contracts", log_int((int64_t)contracts_count(generation->ibid->ledger->contracts))});
 }
 
 /* ---- Where it listens ----------------------------------------------------------------------- */
@@ -330,10 +331,10 @@ enum { DUE_LEDGER = 1, DUE_OUTBOX = 2 };
 static void ask_store(struct server *server, unsigned due)
 {
 	pthread_mutex_lock(&server->lock);
-	struct house *house = server->house;
-	house->guests++;
+	struct generation *generation = server->generation;
+	generation->requests++;
 	pthread_mutex_unlock(&server->lock);
-	struct store *store = house->ibid->ledger->store;
+	struct store *store = generation->ibid->ledger->store;
 	struct ibid_err err = {0};
 	enum ibid_code code = look_at_store(server, store, &err);
 	server_note_store(server, code, &err);
@@ -342,7 +343,7 @@ static void ask_store(struct server *server, unsigned due)
 	if (!code && due & DUE_OUTBOX)
 		measure_outbox(server, store);
 	pthread_mutex_lock(&server->lock);
-	house->guests--;
+	generation->requests--;
 	pthread_mutex_unlock(&server->lock);
 }
 
@@ -472,7 +473,7 @@ static bool has_token(struct store *store, int64_t now_us)
 static void tell_nobody_admitted(const struct server *server)
 {
 	if ((server->on_loopback && server->settings->open_tenant) ||
-	    has_token(server->house->ibid->ledger->store, env_wall_us(server->env)))
+	    has_token(server->generation->ibid->ledger->store, env_wall_us(server->env)))
 		return;
 	LOG(&server->log, IBID_LOG_WARN, "serve.nobody_admitted",
 	    {"reason", log_text("requests need a token, and the store has none that is valid: each is "
@@ -486,7 +487,7 @@ static void server_free(struct server *server)
 {
 	upstream_free(server->upstream);
 	asked_free(server->asked);
-	house_close(server->house);
+	generation_close(server->generation);
 	access_free(server->access);
 	metrics_free(server->metrics);
 	outbox_metrics_free(server->outbox);
@@ -527,13 +528,13 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 	if (!code && server->upstream && !(server->asked = asked_new()))
 		code = err_set(err, IBID_NOMEM, "out of memory");
 	if (!code)
-		code = house_open(server, &server->house, err);
+		code = generation_open(server, &server->generation, err);
 	if (!code)
-		code = start_fleet(server, err);
+		code = start_relays(server, err);
 	if (!code)
 		code = start_listener(server, &arena, address, err);
 	if (code) {
-		fleet_stop(server->fleet);
+		relays_stop(server->relays);
 		server_free(server);
 		arena_release(&arena);
 		return code;
@@ -548,10 +549,10 @@ enum ibid_code server_run(const struct settings *settings, struct log log, serve
 	code = stop(server, err);
 	atomic_store(&server->ended, true);
 	pthread_mutex_lock(&server->lock);
-	struct fleet *fleet = server->fleet;
-	server->fleet = NULL; /* a thread of the crew may still want to wake it */
+	struct relays *relays = server->relays;
+	server->relays = NULL; /* a thread of the workers may still want to wake it */
 	pthread_mutex_unlock(&server->lock);
-	fleet_stop(fleet);
+	relays_stop(relays);
 	if (code)
 		return code; /* with everything as it is, and in use: the caller ends the process */
 	if (probed)

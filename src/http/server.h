@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* server.h -- `ibid serve`: the ledger over HTTP.
  *
- * One thread reads and writes all connections and never waits for a store; a crew of others brings
- * commands to their outcomes. A request that waits is a suspended connection, not a thread. */
+ * One thread reads and writes all connections and never waits for a store; a workers of others
+ * brings commands to their outcomes. A request that waits is a suspended connection, not a thread.
+ */
 #ifndef HTTP_SERVER_H
 #define HTTP_SERVER_H
 

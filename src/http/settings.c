@@ -384,9 +384,9 @@ void settings_describe(struct str *out)
 	         "where events go, and how: docs/destinations.md");
 }
 
-struct fleet_options settings_fleet(const struct settings *settings, struct log log)
+struct relays_options settings_relays(const struct settings *settings, struct log log)
 {
-	return (struct fleet_options){
+	return (struct relays_options){
 	    .store = settings->store,
 	    .contracts = settings->contracts,
 	    .settings = settings->destinations,

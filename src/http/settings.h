@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "relay/fleet.h"
+#include "relay/relays.h"
 
 #include <stdint.h>
 
@@ -46,7 +46,7 @@ IBID_CHECK enum ibid_code settings_of_file(struct arena *arena, const char *file
                                            struct settings *ret, struct ibid_err *err);
 
 /* The relays that they ask for. */
-struct fleet_options settings_fleet(const struct settings *settings, struct log log);
+struct relays_options settings_relays(const struct settings *settings, struct log log);
 
 /* The table, for people. */
 void settings_describe(struct str *out);

@@ -153,19 +153,19 @@ static void *work(void *user)
 
 /* ---- Leases --------------------------------------------------------------------------------- */
 
-struct crew {
+struct worker_pool {
 	struct relay *relay;
 	struct worker workers[OUTBOX_LANES];
 	uint64_t told; /* the version of what is paused */
 };
 
-static void join_ended(struct crew *crew, bool all)
+static void join_ended(struct worker_pool *workers, bool all)
 {
 	for (size_t i = 0; i < OUTBOX_LANES; i++) {
-		struct worker *worker = &crew->workers[i];
-		pthread_mutex_lock(&crew->relay->lock);
+		struct worker *worker = &workers->workers[i];
+		pthread_mutex_lock(&workers->relay->lock);
 		bool join = worker->used && (all || worker->ended);
-		pthread_mutex_unlock(&crew->relay->lock);
+		pthread_mutex_unlock(&workers->relay->lock);
 		if (!join)
 			continue;
 		pthread_join(worker->thread, NULL);
@@ -174,69 +174,70 @@ static void join_ended(struct crew *crew, bool all)
 	}
 }
 
-static enum ibid_code start(struct crew *crew, const struct lane_lease *lease, struct ibid_err *err)
+static enum ibid_code start(struct worker_pool *workers, const struct lane_lease *lease,
+                            struct ibid_err *err)
 {
 	size_t at = 0;
-	while (at < OUTBOX_LANES && crew->workers[at].used)
+	while (at < OUTBOX_LANES && workers->workers[at].used)
 		at++;
 	if (at == OUTBOX_LANES) /* one of its threads ends only now: the lease is left to end, too */
 		return IBID_OK;
-	struct worker *worker = &crew->workers[at];
-	*worker = (struct worker){.relay = crew->relay, .lane = lane_new(crew->relay, lease)};
+	struct worker *worker = &workers->workers[at];
+	*worker = (struct worker){.relay = workers->relay, .lane = lane_new(workers->relay, lease)};
 	if (!worker->lane || pthread_create(&worker->thread, NULL, work, worker)) {
 		lane_free(worker->lane);
 		return err_set(err, IBID_NOMEM, "out of memory or threads");
 	}
 	worker->used = true;
-	LOG(&crew->relay->options.log, IBID_LOG_INFO, "relay.leased",
+	LOG(&workers->relay->options.log, IBID_LOG_INFO, "relay.leased",
 	    {"destination", log_text(lease->destination)}, {"lane", log_int(lease->lane)},
 	    {"token", log_int(lease->token)});
 	return IBID_OK;
 }
 
 /* Lanes outlive this: their threads are joined by who calls it. */
-static void tell_all(struct crew *crew, void (*tell)(struct relay_lane *lane))
+static void tell_all(struct worker_pool *workers, void (*tell)(struct relay_lane *lane))
 {
 	for (size_t i = 0; i < OUTBOX_LANES; i++) {
-		struct worker *worker = &crew->workers[i];
-		pthread_mutex_lock(&crew->relay->lock);
+		struct worker *worker = &workers->workers[i];
+		pthread_mutex_lock(&workers->relay->lock);
 		bool at_work = worker->used && !worker->ended;
-		pthread_mutex_unlock(&crew->relay->lock);
+		pthread_mutex_unlock(&workers->relay->lock);
 		if (at_work)
 			tell(worker->lane);
 	}
 }
 
 /* Whoever publishes what is paused by now stops. What can't be read stays as it was. */
-static void look_at_pauses(struct crew *crew)
+static void look_at_pauses(struct worker_pool *workers)
 {
-	const struct relay_options *options = &crew->relay->options;
+	const struct relay_options *options = &workers->relay->options;
 	struct ibid_err err = {0};
-	if (relay_look_at_pauses(crew->relay, &err))
+	if (relay_look_at_pauses(workers->relay, &err))
 		LOG(&options->log, IBID_LOG_WARN, "relay.pauses",
 		    {"destination", log_text(options->broker->name)}, {"reason", log_text(err.text)});
-	crew->told = crew->relay->pauses.version;
-	tell_all(crew, lane_interrupt);
+	workers->told = workers->relay->pauses.version;
+	tell_all(workers, lane_interrupt);
 }
 
 /* Others are there, too. */
-static void give_up_more_than(struct crew *crew, size_t share)
+static void give_up_more_than(struct worker_pool *workers, size_t share)
 {
 	size_t held = 0;
-	pthread_mutex_lock(&crew->relay->lock);
+	pthread_mutex_lock(&workers->relay->lock);
 	for (size_t i = 0; i < OUTBOX_LANES; i++) {
-		struct worker *worker = &crew->workers[i];
+		struct worker *worker = &workers->workers[i];
 		if (!worker->used || worker->ended || worker->leave)
 			continue;
 		worker->leave = ++held > share;
 	}
-	pthread_cond_broadcast(&crew->relay->woken);
-	pthread_mutex_unlock(&crew->relay->lock);
+	pthread_cond_broadcast(&workers->relay->woken);
+	pthread_mutex_unlock(&workers->relay->lock);
 }
 
-static enum ibid_code lease(struct crew *crew, struct ibid_err *err)
+static enum ibid_code lease(struct worker_pool *workers, struct ibid_err *err)
 {
-	const struct relay_options *options = &crew->relay->options;
+	const struct relay_options *options = &workers->relay->options;
 	const struct lane_wish wish = {options->broker->name, options->name, options->lease_us};
 	struct arena arena = {0};
 	struct lane_lease *leases = NULL;
@@ -250,10 +251,10 @@ static enum ibid_code lease(struct crew *crew, struct ibid_err *err)
 		code = IBID_OK;
 		count = 0;
 	} else {
-		give_up_more_than(crew, share);
+		give_up_more_than(workers, share);
 	}
 	for (size_t i = 0; !code && i < count; i++)
-		code = start(crew, &leases[i], err);
+		code = start(workers, &leases[i], err);
 	arena_release(&arena);
 	return code;
 }
@@ -276,14 +277,14 @@ static int64_t lease_every_us(const struct relay *relay)
 }
 
 /* Or until a lane has found out that something is paused. */
-static void wait_next(struct crew *crew)
+static void wait_next(struct worker_pool *workers)
 {
-	struct relay *relay = crew->relay;
+	struct relay *relay = workers->relay;
 	int64_t every_us = lease_every_us(relay);
 	int64_t look_us = pauses_any(&relay->pauses) ? LOOK_PAUSED_US : LOOK_US;
 	struct timespec until = steady_after(every_us < look_us ? every_us : look_us);
 	pthread_mutex_lock(&relay->lock);
-	while (!atomic_load(&relay->stop) && crew->told == relay->pauses.version)
+	while (!atomic_load(&relay->stop) && workers->told == relay->pauses.version)
 		if (pthread_cond_timedwait(&relay->woken, &relay->lock, &until))
 			break;
 	pthread_mutex_unlock(&relay->lock);
@@ -307,26 +308,26 @@ static void leave(const struct relay *relay)
 
 enum ibid_code relay_run(struct relay *relay, struct ibid_err *err)
 {
-	struct crew crew = {.relay = relay};
+	struct worker_pool workers = {.relay = relay};
 	enum ibid_code code = IBID_OK;
 	int64_t leased_us = -lease_every_us(relay);
 	while (!code && !atomic_load(&relay->stop)) {
-		look_at_pauses(&crew);
+		look_at_pauses(&workers);
 		int64_t now_us = env_steady_us(relay->options.env);
 		if (now_us - leased_us >= lease_every_us(relay)) {
 			leased_us = now_us;
-			join_ended(&crew, false);
-			tell_all(&crew, lane_renew);
-			code = lease(&crew, err);
+			join_ended(&workers, false);
+			tell_all(&workers, lane_renew);
+			code = lease(&workers, err);
 			if (!code)
 				count_outbox(relay);
 		}
 		if (!code)
-			wait_next(&crew);
+			wait_next(&workers);
 	}
 	relay_stop(relay);
-	tell_all(&crew, lane_halt);
-	join_ended(&crew, true);
+	tell_all(&workers, lane_halt);
+	join_ended(&workers, true);
 	leave(relay);
 	return code;
 }

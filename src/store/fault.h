@@ -165,7 +165,7 @@ enum ibid_code fault_erase_commands(struct store *store, const struct erasure *e
 enum ibid_code fault_list_erasures(struct store *store, struct arena *arena, const char *tenant,
                                    size_t limit, struct erasure_row **ret, size_t *ret_count,
                                    struct ibid_err *err);
-enum ibid_code fault_put_evidence(struct store *store, const struct evidence_row *row,
+enum ibid_code fault_put_evidence(struct store *store, const struct key_conflict_row *row,
                                   struct ibid_err *err);
 enum ibid_code fault_put_duplicates(struct store *store, const struct duplicate_row *rows,
                                     size_t count, const struct duplicate_seen_row *seen,
@@ -192,7 +192,7 @@ enum ibid_code fault_list_audit(struct store *store, struct arena *arena, const 
                                 const struct uuid *command_id, size_t limit, struct audit_row **ret,
                                 size_t *ret_count, struct ibid_err *err);
 enum ibid_code fault_list_evidence(struct store *store, struct arena *arena, const char *tenant,
-                                   const struct uuid *command_id, struct evidence_row **ret,
+                                   const struct uuid *command_id, struct key_conflict_row **ret,
                                    size_t *ret_count, struct ibid_err *err);
 enum ibid_code fault_list_duplicates(struct store *store, struct arena *arena, const char *tenant,
                                      const struct uuid *command_id, size_t limit,

@@ -47,7 +47,7 @@ enum ibid_code fault_list_erasures(struct store *store, struct arena *arena, con
 	return code;
 }
 
-enum ibid_code fault_put_evidence(struct store *store, const struct evidence_row *row,
+enum ibid_code fault_put_evidence(struct store *store, const struct key_conflict_row *row,
                                   struct ibid_err *err)
 {
 	struct fault *fault = fault_of(store);
@@ -131,10 +131,10 @@ enum ibid_code fault_list_audit(struct store *store, struct arena *arena, const 
 }
 
 enum ibid_code fault_list_evidence(struct store *store, struct arena *arena, const char *tenant,
-                                   const struct uuid *command_id, struct evidence_row **ret,
+                                   const struct uuid *command_id, struct key_conflict_row **ret,
                                    size_t *ret_count, struct ibid_err *err)
 {
-	FAULTY_LIST(struct evidence_row, list_evidence, arena, tenant, command_id);
+	FAULTY_LIST(struct key_conflict_row, list_evidence, arena, tenant, command_id);
 }
 
 enum ibid_code fault_list_duplicates(struct store *store, struct arena *arena, const char *tenant,

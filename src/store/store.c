@@ -56,13 +56,13 @@ bool command_unbound(const struct command_row *row)
 }
 
 bool evidence_of_refused(const struct command_row *row, const struct command_row *previous,
-                         struct evidence_row *ret)
+                         struct key_conflict_row *ret)
 {
 	if (!previous || !command_unbound(previous) ||
 	    memcmp(&previous->id, &row->id, sizeof row->id) != 0 ||
 	    memcmp(&previous->fingerprint, &row->fingerprint, sizeof row->fingerprint) == 0)
 		return false;
-	*ret = (struct evidence_row){
+	*ret = (struct key_conflict_row){
 	    .tenant = previous->identity.tenant,
 	    .command_id = previous->id,
 	    .fingerprint = previous->fingerprint,

@@ -118,7 +118,7 @@ struct event_row {
 };
 
 /* The same key with another payload: kept once per command, payload and sender, and counted. */
-struct evidence_row {
+struct key_conflict_row {
 	const char *tenant;
 	struct uuid command_id;
 	struct sha256 fingerprint;  /* of the other payload */
@@ -129,7 +129,7 @@ struct evidence_row {
 /* What is kept of the payload that `previous` refused when `row` takes its place with another one.
  * False: nothing. */
 bool evidence_of_refused(const struct command_row *row, const struct command_row *previous,
-                         struct evidence_row *ret);
+                         struct key_conflict_row *ret);
 
 /* What another system calls a resource: (tenant, source system, external id) and the one resource
  * it stands for. A resource has one id in each system that knows it. */
@@ -240,7 +240,7 @@ struct work_context {
 /* May the command of this context take the place of the row that its claim found? */
 bool command_gives_way(const struct command_row *row, const struct work_context *context);
 
-/* What a duplicate gets: the words of the decision table (ledger/decide.c). */
+/* What a duplicate gets: the words of the decision table (command/decide.c). */
 enum verdict {
 	VERDICT_RUN,         /* the identity may be run (again) */
 	VERDICT_REPLAY,      /* give back the outcome on the row */
@@ -312,7 +312,7 @@ struct plan {
 	struct command_row row; /* VERDICT_RUN...: IN_PROGRESS, or an outcome already */
 	bool has_payload;       /* then this goes with the row: */
 	struct payload_row payload;
-	struct evidence_row evidence; /* VERDICT_CONFLICT */
+	struct key_conflict_row evidence; /* VERDICT_CONFLICT */
 };
 
 /* `found`: the row that is there; NULL: none. */
@@ -708,7 +708,8 @@ struct store_ops {
 	/* ---- Evidence and looking -------------------------------------------------------------------
 	 */
 
-	enum ibid_code (*put_evidence)(struct store *, const struct evidence_row *, struct ibid_err *);
+	enum ibid_code (*put_evidence)(struct store *, const struct key_conflict_row *,
+	                               struct ibid_err *);
 
 	/* Add to what is kept of duplicates, all of it or nothing. After IBID_UNKNOWN or
 	 * IBID_UNAVAILABLE it may be kept all the same: whoever tries again may count twice. */
@@ -744,7 +745,7 @@ struct store_ops {
 	                             const struct uuid *command_id, size_t limit,
 	                             struct audit_row **ret, size_t *ret_count, struct ibid_err *);
 	enum ibid_code (*list_evidence)(struct store *, struct arena *, const char *tenant,
-	                                const struct uuid *command_id, struct evidence_row **ret,
+	                                const struct uuid *command_id, struct key_conflict_row **ret,
 	                                size_t *ret_count, struct ibid_err *);
 
 	/* By external id: one at most. By resource: one for each system that knows it, by its name. */

@@ -547,7 +547,7 @@ static enum ibid_code trace_list_outbox(struct store *store, struct arena *arena
 	return TRACED(trace, list_outbox, trace->inner, arena, filter, ret, ret_count, err);
 }
 
-static enum ibid_code trace_put_evidence(struct store *store, const struct evidence_row *row,
+static enum ibid_code trace_put_evidence(struct store *store, const struct key_conflict_row *row,
                                          struct ibid_err *err)
 {
 	struct trace *trace = trace_of(store);
@@ -620,7 +620,7 @@ static enum ibid_code trace_list_audit(struct store *store, struct arena *arena,
 
 static enum ibid_code trace_list_evidence(struct store *store, struct arena *arena,
                                           const char *tenant, const struct uuid *command_id,
-                                          struct evidence_row **ret, size_t *ret_count,
+                                          struct key_conflict_row **ret, size_t *ret_count,
                                           struct ibid_err *err)
 {
 	struct trace *trace = trace_of(store);

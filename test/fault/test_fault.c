@@ -2,7 +2,7 @@
 /* test_fault.c -- an error, a lost commit and a SIGKILL at every store verb, until none is left;
  * then the same key again. Whatever happened, there is one effect, one event and one audit entry.
  */
-#include "ledger/act.h"
+#include "outbox/act.h"
 #include "support/bed.h"
 #include "support/ended.h"
 

@@ -2,7 +2,7 @@
 /* test_fault_outbox_act.c -- an error, a lost commit and a SIGKILL at every store verb of a
  * person's decision about a parked event; then the same again. Whatever happened, it is decided
  * once: what is held, the item and the evidence say the same (I1, J02). */
-#include "ledger/outbox_act.h"
+#include "outbox/outbox_act.h"
 #include "support/bed.h"
 
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_correction.c -- `failures.validation: retry`: an invalid payload leaves its key free for the
  * corrected one, whichever way the command goes through the ledger. What is accepted binds it. */
-#include "ledger/group.h"
+#include "command/group.h"
 #include "support/bed.h"
 
 #include <libpq-fe.h>

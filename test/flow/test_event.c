@@ -2,8 +2,8 @@
 /* test_event.c -- an event is held to its contract when it is written, whoever emits it. */
 #include "support/bed.h"
 
+#include "command/ledger.h"
 #include "contract/event.h"
-#include "ledger/ledger.h"
 
 #include <libpq-fe.h>
 #include <sqlite3.h>

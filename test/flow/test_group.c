@@ -5,7 +5,7 @@
  * others wait behind it. */
 #include "support/bed.h"
 
-#include "ledger/group.h"
+#include "command/group.h"
 
 #include <libpq-fe.h>
 #include <pthread.h>

@@ -3,8 +3,8 @@
  * answer them, on both stores. What the store is asked for is counted. The clock is moved. */
 #include "support/bed.h"
 
-#include "ledger/erase.h"
-#include "ledger/recent.h"
+#include "command/recent.h"
+#include "retention/erase.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

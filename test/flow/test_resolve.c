@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_resolve.c -- staged commands whose outcome nobody knew, looked at again; and those that were
  * refused in the words of who was asked. */
-#include "ledger/retain.h"
-#include "ledger/staged.h"
+#include "command/staged.h"
+#include "retention/retain.h"
 #include "support/bed.h"
 
 #include <pthread.h>

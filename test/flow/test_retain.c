@@ -3,8 +3,8 @@
  * stores. The clock is moved, never waited for. */
 #include "support/bed.h"
 
-#include "ledger/duplicates.h"
-#include "ledger/retain.h"
+#include "command/duplicates.h"
+#include "retention/retain.h"
 
 #include <pthread.h>
 #include <stdio.h>

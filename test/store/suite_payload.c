@@ -136,14 +136,14 @@ static void complete_with_payload(struct bed *bed, const char *key, unsigned n, 
 	check(bed, bed->ops->put_event(tx, &event, &bed->err));
 	complete_row(bed, &tx, &row, NULL);
 	for (int i = 0; i < 2; i++) {
-		struct evidence_row conflict = {.tenant = "acme",
-		                                .command_id = row.id,
-		                                .fingerprint = sha256("x", 1),
-		                                .client = "web",
-		                                .actor = i ? "u9" : "u8",
-		                                .first_us = now_us + i,
-		                                .last_us = now_us + i,
-		                                .count = 1};
+		struct key_conflict_row conflict = {.tenant = "acme",
+		                                    .command_id = row.id,
+		                                    .fingerprint = sha256("x", 1),
+		                                    .client = "web",
+		                                    .actor = i ? "u9" : "u8",
+		                                    .first_us = now_us + i,
+		                                    .last_us = now_us + i,
+		                                    .count = 1};
 		check(bed, bed->ops->put_evidence(bed->store, &conflict, &bed->err));
 	}
 }
@@ -228,7 +228,7 @@ void erasure_leaves_what_recognises_a_duplicate_and_a_record(void **state) /* K1
 	expected.reason = "ERASED";
 	expected.audit_id = got.row.audit_id;
 	assert_row(&got.row, &expected); /* all else is there */
-	struct evidence_row *conflicts = NULL;
+	struct key_conflict_row *conflicts = NULL;
 	size_t conflict_count = 0;
 	check(bed, bed->ops->list_evidence(bed->store, &bed->arena, "acme", &id, &conflicts,
 	                                   &conflict_count, &bed->err));
@@ -379,15 +379,15 @@ void retention_empties_expired_rows_and_deletes_them_after_the_audit_period(void
 void evidence_is_kept_once_and_counted(void **state) /* B04, B18 */
 {
 	struct bed *bed = bed_of(state);
-	struct evidence_row one = {.tenant = "acme",
-	                           .command_id = make_id(1),
-	                           .client = "web",
-	                           .actor = "",
-	                           .fingerprint = sha256("other", 5),
-	                           .first_us = now_us,
-	                           .last_us = now_us,
-	                           .count = 1};
-	struct evidence_row later = one, else_ = one, *got;
+	struct key_conflict_row one = {.tenant = "acme",
+	                               .command_id = make_id(1),
+	                               .client = "web",
+	                               .actor = "",
+	                               .fingerprint = sha256("other", 5),
+	                               .first_us = now_us,
+	                               .last_us = now_us,
+	                               .count = 1};
+	struct key_conflict_row later = one, else_ = one, *got;
 	size_t got_count;
 	later.first_us = later.last_us = now_us + 7;
 	else_.client = "app";

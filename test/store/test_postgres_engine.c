@@ -269,7 +269,7 @@ static void a_stale_connection_is_replaced_without_the_caller_noticing(void **st
 	kill_backends();
 	submit(store, &arena, "k");
 	kill_backends();
-	struct evidence_row evidence = {.tenant = "acme", .client = "", .actor = "", .last_us = 1};
+	struct key_conflict_row evidence = {.tenant = "acme", .client = "", .actor = "", .last_us = 1};
 	assert_int_equal(store->ops->put_evidence(store, &evidence, &err), IBID_OK);
 	assert_int_equal(rows_of("k"), 1);
 	store_close(store);
@@ -1252,7 +1252,7 @@ static void the_application_role_can_work_and_can_not_rewrite_history(void **sta
 	if (put_and_commit(store, &arena, tx, "k-2", &err))
 		fail_msg("%s", err.text);
 	act_on(store, &arena, &item);
-	struct evidence_row evidence = {.tenant = "acme", .client = "", .actor = "", .last_us = 1};
+	struct key_conflict_row evidence = {.tenant = "acme", .client = "", .actor = "", .last_us = 1};
 	assert_int_equal(store->ops->put_evidence(store, &evidence, &err), IBID_OK);
 	assert_int_equal(store->ops->put_evidence(store, &evidence, &err), IBID_OK);
 	struct duplicate_row again = {.tenant = "acme", .first_us = 1, .last_us = 1, .count = 1};

@@ -135,7 +135,7 @@ static void read_audit(struct arena *arena, const PGresult *result, int row, voi
 
 static void read_evidence(struct arena *arena, const PGresult *result, int row, void *ret)
 {
-	*(struct evidence_row *)ret = (struct evidence_row){
+	*(struct key_conflict_row *)ret = (struct key_conflict_row){
 	    .tenant = pg_cell_text(arena, result, row, 0),
 	    .command_id = pg_cell_uuid(result, row, 1),
 	    .fingerprint = pg_cell_hash(result, row, 2),
@@ -233,7 +233,7 @@ static void read_command(struct arena *arena, const PGresult *result, int row, v
 static const struct pg_reader command_reader = {read_command, sizeof(struct command_row)};
 static const struct pg_reader event_reader = {read_event, sizeof(struct event_row)};
 static const struct pg_reader audit_reader = {read_audit, sizeof(struct audit_row)};
-static const struct pg_reader evidence_reader = {read_evidence, sizeof(struct evidence_row)};
+static const struct pg_reader evidence_reader = {read_evidence, sizeof(struct key_conflict_row)};
 static const struct pg_reader exception_reader = {read_exception, sizeof(struct exception_row)};
 static const struct pg_reader duplicate_reader = {read_duplicate, sizeof(struct duplicate_row)};
 static const struct pg_reader duplicate_seen_reader = {read_duplicate_seen,
@@ -377,7 +377,7 @@ enum ibid_code pg_list_audit(struct store *store, struct arena *arena, const cha
 }
 
 enum ibid_code pg_list_evidence(struct store *store, struct arena *arena, const char *tenant,
-                                const struct uuid *command_id, struct evidence_row **ret,
+                                const struct uuid *command_id, struct key_conflict_row **ret,
                                 size_t *ret_count, struct ibid_err *err)
 {
 	const char *values[] = {tenant, pg_uuid(arena, command_id)};

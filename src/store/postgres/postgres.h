@@ -558,7 +558,7 @@ enum ibid_code pg_erase_commands(struct store *, const struct erasure *, struct 
                                  struct ibid_err *);
 enum ibid_code pg_list_erasures(struct store *, struct arena *, const char *tenant, size_t limit,
                                 struct erasure_row **ret, size_t *ret_count, struct ibid_err *);
-enum ibid_code pg_put_evidence(struct store *store, const struct evidence_row *evidence,
+enum ibid_code pg_put_evidence(struct store *store, const struct key_conflict_row *evidence,
                                struct ibid_err *err);
 
 /* token.c */
@@ -664,7 +664,7 @@ enum ibid_code pg_list_audit(struct store *store, struct arena *arena, const cha
                              const struct uuid *command_id, size_t limit, struct audit_row **ret,
                              size_t *ret_count, struct ibid_err *err);
 enum ibid_code pg_list_evidence(struct store *store, struct arena *arena, const char *tenant,
-                                const struct uuid *command_id, struct evidence_row **ret,
+                                const struct uuid *command_id, struct key_conflict_row **ret,
                                 size_t *ret_count, struct ibid_err *err);
 enum ibid_code pg_get_exception(struct store *store, struct arena *arena, const char *tenant,
                                 const struct uuid *id, struct exception_row *ret,

@@ -117,7 +117,7 @@ static enum ibid_code delete_bodies(struct pg_tx *tx, const struct command_row *
 
 enum { EVIDENCE_PARAMS = 6 };
 
-static void evidence_values(struct arena *arena, const struct evidence_row *evidence,
+static void evidence_values(struct arena *arena, const struct key_conflict_row *evidence,
                             const char *ret[EVIDENCE_PARAMS])
 {
 	const char *values[EVIDENCE_PARAMS] = {
@@ -132,7 +132,7 @@ static void evidence_values(struct arena *arena, const struct evidence_row *evid
 }
 
 /* With the row of the command that it is of (I1). */
-static enum ibid_code count_evidence(struct pg_tx *tx, const struct evidence_row *evidence,
+static enum ibid_code count_evidence(struct pg_tx *tx, const struct key_conflict_row *evidence,
                                      struct ibid_err *err)
 {
 	const char *values[EVIDENCE_PARAMS];
@@ -184,7 +184,7 @@ enum ibid_code pg_put_command(struct tx *base, const struct command_row *row,
 	    previous ? int_or_null(arena, previous->lease_token) : NULL,
 	    previous ? pg_uuid(arena, &previous->id) : NULL,
 	};
-	struct evidence_row evidence;
+	struct key_conflict_row evidence;
 	enum ibid_code code = pg_tx_put(tx, statement_of(row, previous), values, err);
 	if (code == IBID_OK && previous && memcmp(&previous->id, &row->id, sizeof row->id) != 0)
 		code = delete_bodies(tx, previous, err);
@@ -276,7 +276,7 @@ enum ibid_code pg_resolve_exception(struct tx *base, const struct exception_end 
 	return pg_tx_put(tx, STATEMENT_EXCEPTION_RESOLVE, values, err);
 }
 
-enum ibid_code pg_put_evidence(struct store *base, const struct evidence_row *evidence,
+enum ibid_code pg_put_evidence(struct store *base, const struct key_conflict_row *evidence,
                                struct ibid_err *err)
 {
 	struct arena arena = {0};

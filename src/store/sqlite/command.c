@@ -314,7 +314,7 @@ enum ibid_code lite_put_command(struct tx *base, const struct command_row *row,
                                 const struct command_row *previous, struct ibid_err *err)
 {
 	struct lite_tx *tx = lite_tx_of(base);
-	struct evidence_row evidence;
+	struct key_conflict_row evidence;
 	enum ibid_code code = lite_tx_ready(tx, err);
 	if (code)
 		return code;

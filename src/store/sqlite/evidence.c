@@ -2,7 +2,7 @@
 /* evidence.c -- the same key with another payload: kept once, counted. */
 #include "store/sqlite/lite.h"
 
-enum ibid_code lite_count_evidence(struct lite_conn *conn, const struct evidence_row *row,
+enum ibid_code lite_count_evidence(struct lite_conn *conn, const struct key_conflict_row *row,
                                    struct ibid_err *err)
 {
 	struct lite_run run;
@@ -17,7 +17,7 @@ enum ibid_code lite_count_evidence(struct lite_conn *conn, const struct evidence
 	return lite_conclude(&run, code, err);
 }
 
-enum ibid_code lite_put_evidence(struct store *base, const struct evidence_row *row,
+enum ibid_code lite_put_evidence(struct store *base, const struct key_conflict_row *row,
                                  struct ibid_err *err)
 {
 	struct lite_store *store = lite_of(base);
@@ -30,7 +30,7 @@ enum ibid_code lite_put_evidence(struct store *base, const struct evidence_row *
 
 static void read_row(struct lite_run *run, struct arena *arena, void *row)
 {
-	struct evidence_row *ret = row;
+	struct key_conflict_row *ret = row;
 	ret->tenant = lite_read_text(run, arena);
 	ret->command_id = lite_read_uuid(run);
 	ret->fingerprint = lite_read_hash(run);
@@ -42,13 +42,13 @@ static void read_row(struct lite_run *run, struct arena *arena, void *row)
 }
 
 enum ibid_code lite_list_evidence(struct store *base, struct arena *arena, const char *tenant,
-                                  const struct uuid *command_id, struct evidence_row **ret,
+                                  const struct uuid *command_id, struct key_conflict_row **ret,
                                   size_t *ret_count, struct ibid_err *err)
 {
 	struct lite_store *store = lite_of(base);
 	struct lite_conn *conn;
 	struct lite_run run;
-	struct lite_rows rows = {.arena = arena, .size = sizeof(struct evidence_row)};
+	struct lite_rows rows = {.arena = arena, .size = sizeof(struct key_conflict_row)};
 	enum ibid_code code = lite_reader_take(store, &conn, err);
 	if (code)
 		return code;

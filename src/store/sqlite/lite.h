@@ -327,12 +327,14 @@ enum ibid_code lite_list_audit(struct store *, struct arena *, const char *tenan
                                size_t *ret_count, struct ibid_err *);
 
 /* evidence.c */
-enum ibid_code lite_put_evidence(struct store *, const struct evidence_row *, struct ibid_err *);
+enum ibid_code lite_put_evidence(struct store *, const struct key_conflict_row *,
+                                 struct ibid_err *);
 /* On the given connection. */
 IBID_CHECK enum ibid_code lite_count_evidence(struct lite_conn *conn,
-                                              const struct evidence_row *row, struct ibid_err *err);
+                                              const struct key_conflict_row *row,
+                                              struct ibid_err *err);
 enum ibid_code lite_list_evidence(struct store *, struct arena *, const char *tenant,
-                                  const struct uuid *command_id, struct evidence_row **ret,
+                                  const struct uuid *command_id, struct key_conflict_row **ret,
                                   size_t *ret_count, struct ibid_err *);
 
 /* exception.c */
