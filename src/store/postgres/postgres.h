@@ -12,6 +12,7 @@
 #define STORE_POSTGRES_H
 
 #include "base/str.h"
+#include "store/sql_ids.h"
 #include "store/script.h"
 #include "store/store.h"
 
@@ -20,146 +21,9 @@
 
 /* ---- Statements: statement.c ---------------------------------------------------------------- */
 
-/* One statement per .sql file: X(symbol, file, parameters). */
-#define PG_STATEMENTS(X)                                                                           \
-	X(BEGIN, begin, 0)                                                                             \
-	X(COMMIT, commit, 0)                                                                           \
-	X(ROLLBACK, rollback, 0)                                                                       \
-	X(GUARD, guard, 1)                                                                             \
-	X(ACT_BEGIN, act_begin, 2)                                                                     \
-	X(ACTION_INSERT, action_insert, 12)                                                            \
-	X(ACTION_LIST, action_list, 4)                                                                 \
-	X(APPROVAL_DECIDE, approval_decide, 8)                                                         \
-	X(APPROVAL_INSERT, approval_insert, 10)                                                        \
-	X(APPROVAL_LIST, approval_list, 4)                                                             \
-	X(ADOPT_BEGIN, adopt_begin, 12)                                                                \
-	X(ADOPT_COMPLETE, adopt_complete, 6)                                                           \
-	X(ADOPT_EMIT, adopt_emit, 7)                                                                   \
-	X(ADOPT_FAIL, adopt_fail, 2)                                                                   \
-	X(ADOPT_KEEP, adopt_keep, 0)                                                                   \
-	X(ADOPT_MARK, adopt_mark, 0)                                                                   \
-	X(ADOPT_PLACE, adopt_place, 0)                                                                 \
-	X(ADOPT_REJECT, adopt_reject, 4)                                                               \
-	X(ADOPT_UNDO, adopt_undo, 0)                                                                   \
-	X(CLAIM_LOCK, claim_lock, 9)                                                                   \
-	X(CLAIM_FIND, claim_find, 5)                                                                   \
-	X(EXPRESS_CLAIM, express_claim, 12)                                                            \
-	X(GROUP_PLAN, group_plan, 0)                                                                   \
-	X(GROUP_PLAN_END, group_plan_end, 0)                                                           \
-	X(GROUP_LOCK, group_lock, 1)                                                                   \
-	X(GROUP_EVENTS, group_events, 24)                                                              \
-	X(GROUP_FIND, group_find, 4)                                                                   \
-	X(GROUP_TURN, group_turn, 9)                                                                   \
-	X(GROUP_SETTLE, group_settle, 0)                                                               \
-	X(GROUP_TAKE, group_take, 1)                                                                   \
-	X(GROUP_WRITE, group_write, 22)                                                                \
-	X(GROUP_DEFERRABLE, group_deferrable, 0)                                                       \
-	X(RESOLVE_WAIT, resolve_wait, 1)                                                               \
-	X(RESOLVE_LOCK, resolve_lock, 1)                                                               \
-	X(QUERY_SAVEPOINT, query_savepoint, 0)                                                         \
-	X(QUERY_READ_ONLY, query_read_only, 0)                                                         \
-	X(QUERY_UNDO, query_undo, 0)                                                                   \
-	X(QUERY_RELEASE, query_release, 0)                                                             \
-	X(COMMAND_INSERT, command_insert, 22)                                                          \
-	X(COMMAND_STAGE, command_stage, 28)                                                            \
-	X(COMMAND_REPLACE, command_replace, 32)                                                        \
-	X(COMMAND_GET, command_get, 4)                                                                 \
-	X(COMMAND_GET_ID, command_get_id, 2)                                                           \
-	X(COMMAND_LIST, command_list, 7)                                                               \
-	X(COMMAND_LIST_ALL, command_list_all, 6)                                                       \
-	X(COMMAND_LIST_STALE, command_list_stale, 3)                                                   \
-	X(COMMAND_LIST_UNKNOWN, command_list_unknown, 4)                                               \
-	X(LEASE_RENEW, lease_renew, 4)                                                                 \
-	X(ANSWER_DELETE, answer_delete, 2)                                                             \
-	X(ANSWER_INSERT, answer_insert, 4)                                                             \
-	X(EVENT_APPEND, event_append, 17)                                                              \
-	X(EVENT_LIST, event_list, 2)                                                                   \
-	X(EVENT_LIST_COMMAND, event_list_command, 4)                                                   \
-	X(AUDIT_INSERT, audit_insert, 16)                                                              \
-	X(AUDIT_LIST, audit_list, 2)                                                                   \
-	X(AUDIT_LIST_COMMAND, audit_list_command, 3)                                                   \
-	X(EVIDENCE_COUNT, evidence_count, 6)                                                           \
-	X(EVIDENCE_LIST, evidence_list, 2)                                                             \
-	X(EXCEPTION_INSERT, exception_insert, 23)                                                      \
-	X(EXCEPTION_RESOLVE, exception_resolve, 8)                                                     \
-	X(EXCEPTION_ASSIGN, exception_assign, 4)                                                       \
-	X(EXCEPTION_END, exception_end, 7)                                                             \
-	X(EXCEPTION_GET, exception_get, 2)                                                             \
-	X(EXCEPTION_LIST, exception_list, 9)                                                           \
-	X(EXCEPTION_MEASURE, exception_measure, 0)                                                     \
-	X(LEDGER_MEASURE, ledger_measure, 0)                                                           \
-	X(PAYLOAD_PUT, payload_put, 3)                                                                 \
-	X(PAYLOAD_DELETE, payload_delete, 2)                                                           \
-	X(PAYLOAD_GET, payload_get, 2)                                                                 \
-	X(ERASE_COMMANDS, erase_commands, 12)                                                          \
-	X(ERASURE_LIST, erasure_list, 2)                                                               \
-	X(DUPLICATE_PUT, duplicate_put, 2)                                                             \
-	X(DUPLICATE_GET, duplicate_get, 2)                                                             \
-	X(DUPLICATE_SEEN_LIST, duplicate_seen_list, 3)                                                 \
-	X(DELIVERY_ADD, delivery_add, 8)                                                               \
-	X(DELIVERY_LIST, delivery_list, 2)                                                             \
-	X(DELIVERY_PUT, delivery_put, 8)                                                               \
-	X(HOLD_END, hold_end, 3)                                                                       \
-	X(HOLD_LIST, hold_list, 2)                                                                     \
-	X(HOLD_PUT, hold_put, 16)                                                                      \
-	X(HOLD_DECIDE, hold_decide, 5)                                                                 \
-	X(HOLD_WITHDRAW, hold_withdraw, 3)                                                             \
-	X(HOLD_OF_EVENT, hold_of_event, 2)                                                             \
-	X(EXCEPTION_PARK, exception_park, 22)                                                          \
-	X(LANE_LEASE, lane_lease, 4)                                                                   \
-	X(LANE_LIST, lane_list, 0)                                                                     \
-	X(LANE_MAKE, lane_make, 2)                                                                     \
-	X(LANE_PLAN, lane_plan, 0)                                                                     \
-	X(LANE_PUT, lane_put, 6)                                                                       \
-	X(LANE_READ, lane_read, 5)                                                                     \
-	X(PAUSE_END, pause_end, 3)                                                                     \
-	X(PAUSE_LIST, pause_list, 1)                                                                   \
-	X(PAUSE_PUT, pause_put, 8)                                                                     \
-	X(OUTBOX_GET, outbox_get, 2)                                                                   \
-	X(OUTBOX_LIST, outbox_list, 9)                                                                 \
-	X(OUTBOX_LIST_HELD, outbox_list_held, 9)                                                       \
-	X(OUTBOX_COUNT, outbox_count, 2)                                                               \
-	X(OUTBOX_MEASURE, outbox_measure, 2)                                                           \
-	X(RELAY_GONE, relay_gone, 2)                                                                   \
-	X(RELAY_SEEN, relay_seen, 3)                                                                   \
-	X(ARCHIVE_BEGIN, archive_begin, 0)                                                             \
-	X(ARCHIVE_DROP, archive_drop, 4)                                                               \
-	X(ARCHIVE_LIST, archive_list, 1)                                                               \
-	X(ARCHIVE_MONTHS, archive_months, 2)                                                           \
-	X(ARCHIVE_NEXT, archive_next, 3)                                                               \
-	X(ARCHIVE_PUT, archive_put, 11)                                                                \
-	X(ARCHIVE_READ, archive_read, 5)                                                               \
-	X(ARCHIVE_RESTORE, archive_restore, 2)                                                         \
-	X(ARCHIVE_SEAL, archive_seal, 2)                                                               \
-	X(ARCHIVE_UNDONE, archive_undone, 2)                                                           \
-	X(TOKEN_PUT, token_put, 8)                                                                     \
-	X(TOKEN_GET, token_get, 1)                                                                     \
-	X(TOKEN_LIST, token_list, 3)                                                                   \
-	X(TOKEN_REVOKE, token_revoke, 3)                                                               \
-	X(RETAIN_COMMANDS, retain_commands, 6)                                                         \
-	X(RETAIN_MAKE, retain_make, 2)                                                                 \
-	X(RETAIN_DROP, retain_drop, 3)                                                                 \
-	X(RETAIN_KNOWN, retain_known, 1)                                                               \
-	X(REFERENCE_BY_EXTERNAL, reference_by_external, 3)                                             \
-	X(REFERENCE_BY_RESOURCE, reference_by_resource, 3)                                             \
-	X(CONTRACT_PUT, contract_put, 6)                                                               \
-	X(CONTRACT_GET, contract_get, 3)                                                               \
-	X(DECIMAL_COLUMN, decimal_column, 1)                                                           \
-	X(INDEX_DESCRIBE, index_describe, 1)                                                           \
-	X(SCHEMA_LOCK, schema_lock, 0)                                                                 \
-	X(SCHEMA_EXISTS, schema_exists, 0)                                                             \
-	X(SCHEMA_VERSION, schema_version, 0)                                                           \
-	X(SCHEMA_VERSION_PUT, schema_version_put, 2)                                                   \
-	X(SCHEMA_FILE_GET, schema_file_get, 1)                                                         \
-	X(SCHEMA_FILE_GUARD, schema_file_guard, 1)                                                     \
-	X(SCHEMA_FILE_PUT, schema_file_put, 3)                                                         \
-	X(DOCTOR, doctor, 0)                                                                           \
-	X(DOCTOR_FREEZE, doctor_freeze, 1)                                                             \
-	X(DOCTOR_GUARDS, doctor_guards, 0)                                                             \
-	X(DOCTOR_INDEXES, doctor_indexes, 0)
-
 enum pg_statement_name {
-#define PG_STATEMENT_ENUM(symbol, file, count) STATEMENT_##symbol,
+#define PG_STATEMENT_ENUM(symbol, ...) STATEMENT_##symbol,
+	SQL_STATEMENTS(PG_STATEMENT_ENUM) /* first: the ids are those of enum sql_id */
 	PG_STATEMENTS(PG_STATEMENT_ENUM)
 #undef PG_STATEMENT_ENUM
 	    STATEMENT_COUNT

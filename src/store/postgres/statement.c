@@ -16,6 +16,10 @@ const struct pg_statement pg_statements[STATEMENT_COUNT] = {
 	[STATEMENT_##symbol] = {sql_pg_##file, NULL, STATEMENT_##symbol, count, ""},
     PG_STATEMENTS(PG_STATEMENT_ROW)
 #undef PG_STATEMENT_ROW
+#define SQL_STATEMENT_ROW(file, count, demand)                                                     \
+	[STATEMENT_##file] = {sql_pg_##file, NULL, STATEMENT_##file, count, ""},
+        SQL_STATEMENTS(SQL_STATEMENT_ROW)
+#undef SQL_STATEMENT_ROW
 };
 
 const char *const pg_express_finish = sql_pg_express_finish;

@@ -5,8 +5,8 @@
 #include "store/store.h"
 
 const struct lite_sql_text lite_sql[LITE_SQL_COUNT] = {
-#define LITE_SQL_TEXT(name) [LITE_##name] = {#name, sql_sqlite_##name},
-    LITE_STATEMENTS(LITE_SQL_TEXT)
+#define LITE_SQL_TEXT(name, ...) [LITE_##name] = {#name, sql_sqlite_##name},
+    SQL_STATEMENTS(LITE_SQL_TEXT) LITE_STATEMENTS(LITE_SQL_TEXT)
 #undef LITE_SQL_TEXT
 };
 

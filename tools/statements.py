@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""statements.py SRC/STORE OUT_IDS OUT_SQLITE OUT_POSTGRES -- make C of the store's .sql files.
+
+SRC/STORE/sql holds the ordinary statements: NAME.sql for both engines, or NAME.sqlite.sql and
+NAME.postgres.sql where they differ. Their parameters are named (`:tenant`). They are written as
+PostgreSQL reads them; for SQLite `ibid.x` becomes `ibid_x`, and columns that hold an instant (`at`,
+`since`, `..._at`) are called `..._us` there. A line `-- demands one row: TEXT` refuses a statement
+that changes no row: its transaction can't commit then, and TEXT says why.
+
+SRC/STORE/sqlite/sql and SRC/STORE/postgres/sql hold each engine's own statements, and
+SRC/STORE/.../migrations its schema: NNN_name.sql, of which several may share a number.
+
+Files whose content stays the same are not written, so that nothing is compiled anew."""
+import glob
+import os
+import re
+import sys
+
+from embed import constant, read
+
+DEMAND = re.compile(r"^-- demands one row: (.+)$", re.M)
+# Comments, quoted texts and casts are skipped; what remains of interest is a parameter or a name.
+TOKEN = re.compile(r"--[^\n]*|'(?:[^']|'')*'|::\w+|:(?P<param>[a-z_]+)|(?P<name>\bibid\.|(?<![\w.$])\w+\b|(?<=\.)\w+\b)", re.S)
+
+
+def named(path):
+    return os.path.basename(path)[:-len(".sql")]
+
+
+def sql_files(*place):
+    return sorted(glob.glob(os.path.join(*place, "*.sql")))
+
+
+def sqlite_name(word):
+    if word == "ibid.":
+        return "ibid_"
+    if word in ("at", "since"):
+        return word + "_us"
+    return word[:-3] + "_us" if word.endswith("_at") else word
+
+
+class Ordinary:
+    """One ordinary statement: its text for each engine, and the names of its parameters."""
+
+    def __init__(self, name, paths):
+        self.name = name
+        texts = {engine: read(paths.get(engine) or paths[""]) for engine in ("sqlite", "postgres")}
+        demands = {engine: DEMAND.findall(text) for engine, text in texts.items()}
+        if demands["sqlite"] != demands["postgres"]:
+            sys.exit("statements.py: %s demands one row of one engine only" % name)
+        self.demand = demands["sqlite"][0] if demands["sqlite"] else None
+        self.params = []
+        self.sqlite = self.translate(texts["sqlite"], "?%d", sqlite_name)
+        self.postgres = self.translate(texts["postgres"], "$%d", lambda word: word)
+        if self.demand:
+            self.postgres = ("with changed as (\n%s\nreturning 1)\nselect ibid.demand(exists (select from changed), "
+                             "'IB006', '%s')" % (self.postgres.rstrip("\n"), self.demand.replace("'", "''")))
+
+    def translate(self, text, place, name):
+        def replace(match):
+            if match.group("param"):
+                if match.group("param") not in self.params:
+                    self.params.append(match.group("param"))
+                return place % (self.params.index(match.group("param")) + 1)
+            return name(match.group("name")) if match.group("name") else match.group()
+        return TOKEN.sub(replace, text)
+
+
+def ordinary(folder):
+    by_name = {}
+    for path in sql_files(folder):
+        name, _, engine = named(path).partition(".")
+        by_name.setdefault(name, {})[engine] = path
+    return [Ordinary(name, paths) for name, paths in sorted(by_name.items())]
+
+
+def parameters(text):
+    bare = re.sub(r"--[^\n]*", "", text)
+    return max([int(number) for number in re.findall(r"\$(\d+)", bare)] or [0])
+
+
+def x_list(symbol, rows):
+    return "#define %s(X)%s\n" % (symbol, "".join(" \\\n\tX(%s)" % row for row in rows))
+
+
+def ids(common, sqlite, postgres):
+    quoted = lambda text: '"%s"' % text.replace("\\", "\\\\").replace('"', '\\"')
+    names = "".join('static const char *const sql_params_%s[] = {%s};\n' % (
+        statement.name, ", ".join(map(quoted, statement.params)) or "0") for statement in common)
+    return "\n".join([
+        "/* made by tools/statements.py from the .sql files */",
+        "/* X(name, number of parameters, what a changed row is demanded for or NULL) */",
+        x_list("SQL_STATEMENTS", ["%s, %d, %s" % (statement.name, len(statement.params),
+                                                  quoted(statement.demand) if statement.demand else "0")
+                                  for statement in common]),
+        "/* X(name) */", x_list("LITE_STATEMENTS", [named(path) for path in sqlite]),
+        "/* X(NAME, name, number of parameters) */",
+        x_list("PG_STATEMENTS", ["%s, %s, %d" % (named(path).upper(), named(path), parameters(read(path)))
+                                 for path in postgres]),
+        "#ifdef SQL_PARAMS\n%s#endif\n" % names])
+
+
+def migrations(prefix, paths):
+    rows = sorted((int(named(path)[:3]), named(path)) for path in paths)
+    numbers = sorted({number for number, _ in rows})
+    if numbers != list(range(1, len(numbers) + 1)):
+        sys.exit("statements.py: migrations must be numbered 001, 002, ... without gaps")
+    texts = [constant("sql_%s_m%s" % (prefix, named(path)), read(path)) for path in paths]
+    table = "static const struct migration %s_migrations[] = {\n%s};" % (
+        prefix, "".join('\t{%d, "%s", sql_%s_m%s},\n' % (number, name, prefix, name) for number, name in rows))
+    return texts + [table]
+
+
+def engine(prefix, texts, paths, steps):
+    parts = ["/* made by tools/statements.py from the .sql files */"]
+    parts += [constant("sql_%s_%s" % (prefix, name), text) for name, text in texts]
+    parts += [constant("sql_%s_%s" % (prefix, named(path)), read(path)) for path in paths]
+    return "\n\n".join(parts + migrations(prefix, steps)) + "\n"
+
+
+def write(path, text):
+    if not os.path.exists(path) or read(path) != text:
+        with open(path, "w", encoding="utf-8") as handle:
+            handle.write(text)
+
+
+def main(store, out_ids, out_sqlite, out_postgres):
+    common = ordinary(os.path.join(store, "sql"))
+    own = {name: sql_files(store, name, "sql") for name in ("sqlite", "postgres")}
+    steps = {name: sql_files(store, name, "migrations") for name in own}
+    for name, paths in own.items():
+        twice = {named(path) for path in paths} & {statement.name for statement in common}
+        if twice:
+            sys.exit("statements.py: %s has ordinary statements of its own: %s" % (name, ", ".join(sorted(twice))))
+    own_postgres = [path for path in own["postgres"] if named(path) != "express_finish"]
+    write(out_ids, ids(common, own["sqlite"], own_postgres))
+    write(out_sqlite, engine("sqlite", [(each.name, each.sqlite) for each in common], own["sqlite"], steps["sqlite"]))
+    write(out_postgres, engine("pg", [(each.name, each.postgres) for each in common], own["postgres"], steps["postgres"]))
+
+
+main(*sys.argv[1:])
