@@ -21,6 +21,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "base/token.h"
+#include "store/hook.h"
 #include "store/keep.h"
 #include "store/people.h"
 
@@ -255,6 +256,7 @@ enum verdict {
 
 struct store {
 	const struct store_ops *ops;
+	const struct hook *hook; /* set by a test: see hook.h; NULL: none */
 };
 
 struct tx {

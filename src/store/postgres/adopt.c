@@ -68,7 +68,8 @@ enum ibid_code pg_adopt(struct store *base, void *connection, struct tx **ret, s
 	struct pg_adopted *adopted = calloc(1, sizeof *adopted);
 	if (!adopted)
 		return err_set(err, IBID_NOMEM, "out of memory");
-	*adopted = (struct pg_adopted){{base}, pg_store_of(base), {.link = connection}};
+	*adopted = (struct pg_adopted){
+	    {base}, pg_store_of(base), {.link = connection, .hook = &base->hook}};
 	*ret = &adopted->base;
 	return IBID_OK;
 }
@@ -81,13 +82,21 @@ void pg_release_adopted(struct tx **tx)
 
 /* ---- One call ------------------------------------------------------------------------------- */
 
-/* NULL without memory; anything but a success has its error in it. */
+/* NULL without memory, or where a hook lost the connection; anything but a success has its error in
+ * it. */
 static PGresult *ask(struct pg_adopted *adopted, enum pg_statement_name name,
                      const char *const *values)
 {
 	const struct pg_statement *statement = &pg_statements[name];
-	return PQexecParams(adopted->conn.link, statement->sql, statement->param_count, NULL, values,
-	                    NULL, NULL, 0);
+	if (pg_hook_fails(&adopted->conn, HOOK_BEFORE, statement->file))
+		return PQexec(adopted->conn.link, pg_statements[STATEMENT_HOOK_RAISE].sql);
+	PGresult *result = PQexecParams(adopted->conn.link, statement->sql, statement->param_count,
+	                                NULL, values, NULL, NULL, 0);
+	if (pg_hook_fails(&adopted->conn, HOOK_AFTER, statement->file)) {
+		PQclear(result);
+		result = NULL;
+	}
+	return result;
 }
 
 static bool succeeded(const PGresult *result)

@@ -208,6 +208,7 @@ enum ibid_code pg_connect(struct pg_store *store, int timeout_seconds, struct pg
 		return err_set(err, IBID_NOMEM, "out of memory");
 	fill(&p, store->url, timeout_seconds);
 	conn->unnamed = store->own.unnamed;
+	conn->hook = &store->base.hook;
 	int64_t from_us = env_steady_us(store->env);
 	conn->link = PQconnectdbParams(p.names, p.values, 1);
 	if (!conn->link)

@@ -12,8 +12,8 @@
 #define STORE_POSTGRES_H
 
 #include "base/str.h"
-#include "store/sql_ids.h"
 #include "store/script.h"
+#include "store/sql_ids.h"
 #include "store/store.h"
 
 #include <libpq-fe.h>
@@ -37,6 +37,7 @@ struct pg_statement {
 	unsigned id;      /* unique in the process: where connections mark that they have it */
 	int param_count;
 	char name[PG_NAME_SIZE]; /* on the server; those of the .sql files have theirs elsewhere */
+	const char *file;        /* "command_get"; NULL: of a script */
 };
 
 extern const struct pg_statement pg_statements[STATEMENT_COUNT];
@@ -61,9 +62,10 @@ struct pg_conn {
 	bool rested;  /* was in the pool: it may have gone stale there */
 	unsigned char *prepared; /* by statement id: 1 when the server has it */
 	size_t prepared_room;
-	PGresult *refused;    /* by the server, at the end of the last trip: see pg_trip */
-	char *told;           /* the row that express_claim found, in the last trip */
-	struct pg_conn *next; /* in the pool */
+	PGresult *refused;              /* by the server, at the end of the last trip: see pg_trip */
+	char *told;                     /* the row that express_claim found, in the last trip */
+	struct pg_conn *next;           /* in the pool */
+	const struct hook *const *hook; /* the store's */
 };
 
 /* Parameters of our own in the URL. */
@@ -86,6 +88,7 @@ struct pg_call {
 	const char *const *values; /* text; NULL is SQL NULL */
 	const int *lengths;        /* of values in binary; NULL: they are text */
 	PGresult *result;
+	bool raises; /* a hook fails it: a statement that raises is sent in its place */
 };
 #define PG_CALL(symbol, ...)                                                                       \
 	((struct pg_call){.statement = &pg_statements[STATEMENT_##symbol], __VA_ARGS__})
@@ -107,8 +110,12 @@ void pg_release(struct pg_call *calls, size_t count); /* the results; may be rep
 const PGresult *pg_trip_error(const struct pg_conn *conn, const struct pg_call *calls, size_t count,
                               const struct pg_trip *trip);
 
-/* Many statements in one text, by the simple protocol. NULL only without memory. */
-PGresult *pg_exec(struct pg_conn *conn, const char *text);
+/* Many statements in one text, by the simple protocol. NULL without memory, or where a hook lost
+ * the connection. `name` is for the hook. */
+PGresult *pg_exec(struct pg_conn *conn, const char *name, const char *text);
+
+/* Does the hook have the statement fail here? After HOOK_BEFORE the connection is lost then. */
+bool pg_hook_fails(struct pg_conn *conn, enum hook_kind kind, const char *name);
 
 /* ---- Pool: pool.c --------------------------------------------------------------------------- */
 

@@ -166,7 +166,7 @@ static bool read_answers(const struct questions *q, struct question *question)
 
 static bool ask(struct questions *q)
 {
-	bool good = true;
+	bool good = !pg_hook_fails(q->conn, HOOK_FLUSH, "prepare_scripts");
 	for (size_t i = 0; good && i < q->count; i++)
 		good = send_question(q, &q->items[i]);
 	for (size_t i = 0; good && i < q->count; i++) {
@@ -175,6 +175,7 @@ static bool ask(struct questions *q)
 		if (good && !question->failed && question->kind == QUESTION_TYPE)
 			question->type = PQparamtype(question->described, (int)question->param);
 	}
+	good = good && !pg_hook_fails(q->conn, HOOK_AFTER, "prepare_scripts");
 	q->conn->broken |= !good;
 	return good;
 }

@@ -51,7 +51,7 @@ static enum ibid_code run_text(struct pg_conn *conn, const char *file, const cha
 	struct arena arena = {0};
 	struct outcome ignored;
 	enum ibid_code code = IBID_OK;
-	PGresult *result = pg_exec(conn, text);
+	PGresult *result = pg_exec(conn, file, text);
 	ExecStatusType status = PQresultStatus(result);
 	if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_EMPTY_QUERY)
 		goto out;

@@ -13,11 +13,11 @@
 
 const struct pg_statement pg_statements[STATEMENT_COUNT] = {
 #define PG_STATEMENT_ROW(symbol, file, count)                                                      \
-	[STATEMENT_##symbol] = {sql_pg_##file, NULL, STATEMENT_##symbol, count, ""},
+	[STATEMENT_##symbol] = {sql_pg_##file, NULL, STATEMENT_##symbol, count, "", #file},
     PG_STATEMENTS(PG_STATEMENT_ROW)
 #undef PG_STATEMENT_ROW
 #define SQL_STATEMENT_ROW(file, count, demand)                                                     \
-	[STATEMENT_##file] = {sql_pg_##file, NULL, STATEMENT_##file, count, ""},
+	[STATEMENT_##file] = {sql_pg_##file, NULL, STATEMENT_##file, count, "", #file},
         SQL_STATEMENTS(SQL_STATEMENT_ROW)
 #undef SQL_STATEMENT_ROW
 };

@@ -12,6 +12,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 /* Where it is noted whether the server has this statement; NULL without memory. */
 static unsigned char *prepared_mark(struct pg_conn *conn, unsigned id)
@@ -44,6 +45,29 @@ static bool send_prepare(struct pg_conn *conn, const struct pg_statement *statem
 	return true;
 }
 
+bool pg_hook_fails(struct pg_conn *conn, enum hook_kind kind, const char *name)
+{
+	const struct hook *hook = *conn->hook;
+	if (!hook || !hook->at(hook->user, &(struct hook_point){"postgres", name, kind}))
+		return false;
+	if (kind != HOOK_BEFORE) {
+		shutdown(PQsocket(conn->link), SHUT_RDWR);
+		conn->broken = true;
+	}
+	return true;
+}
+
+static bool call_fails(struct pg_conn *conn, enum hook_kind kind, const struct pg_call *call)
+{
+	return pg_hook_fails(conn, kind, call->statement->file ? call->statement->file : "script");
+}
+
+static bool send_raise(struct pg_conn *conn)
+{
+	return PQsendQueryParams(conn->link, pg_statements[STATEMENT_HOOK_RAISE].sql, 0, NULL, NULL,
+	                         NULL, NULL, 0);
+}
+
 static const int *formats_of(const struct pg_call *call)
 {
 	static const int binary[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
@@ -52,10 +76,13 @@ static const int *formats_of(const struct pg_call *call)
 	return call->lengths ? binary : NULL;
 }
 
-static bool send_call(struct pg_conn *conn, const struct pg_call *call)
+static bool send_call(struct pg_conn *conn, struct pg_call *call)
 {
 	const struct pg_statement *statement = call->statement;
 	const int *formats = formats_of(call);
+	call->raises = call_fails(conn, HOOK_BEFORE, call);
+	if (call->raises)
+		return send_raise(conn);
 	if (conn->unnamed)
 		return PQsendQueryParams(conn->link, statement->sql, statement->param_count,
 		                         statement->types, call->values, call->lengths, formats, 0);
@@ -94,7 +121,8 @@ static bool is_good(const PGresult *result)
 /* Read what belongs to one call: of its Parse, when this trip sent it, and of itself. */
 static PGresult *read_call(struct pg_conn *conn, const struct pg_call *call)
 {
-	unsigned char *mark = conn->unnamed ? NULL : prepared_mark(conn, call->statement->id);
+	bool named = !conn->unnamed && !call->raises;
+	unsigned char *mark = named ? prepared_mark(conn, call->statement->id) : NULL;
 	PGresult *parsed = NULL, *result;
 	if (mark && *mark == MARK_SENT) {
 		parsed = read_one(conn);
@@ -131,7 +159,9 @@ static bool send_all(struct pg_conn *conn, struct pg_call *calls, size_t count, 
 	for (*ret_queued = 0; *ret_queued < count; ++*ret_queued)
 		if (!send_call(conn, &calls[*ret_queued]))
 			return false;
-	return PQpipelineSync(conn->link);
+	const struct pg_call *last = &calls[count - 1];
+	return !call_fails(conn, HOOK_FLUSH, last) && PQpipelineSync(conn->link) &&
+	       !call_fails(conn, HOOK_SENT, last);
 }
 
 bool pg_trip(struct pg_conn *conn, struct pg_call *calls, size_t count, struct pg_trip *ret)
@@ -154,8 +184,10 @@ bool pg_trip(struct pg_conn *conn, struct pg_call *calls, size_t count, struct p
 		}
 		calls[i].result = result;
 		failed = conn->broken || !is_good(result);
-		if (!failed)
-			ret->done++;
+		if (failed)
+			continue;
+		ret->done++;
+		(void)call_fails(conn, HOOK_AFTER, &calls[i]);
 	}
 	if (!conn->broken)
 		read_sync(conn);
@@ -176,12 +208,20 @@ void pg_release(struct pg_call *calls, size_t count)
 	}
 }
 
-PGresult *pg_exec(struct pg_conn *conn, const char *text)
+PGresult *pg_exec(struct pg_conn *conn, const char *name, const char *text)
 {
+	if (pg_hook_fails(conn, HOOK_BEFORE, name))
+		text = pg_statements[STATEMENT_HOOK_RAISE].sql;
+	if (pg_hook_fails(conn, HOOK_FLUSH, name))
+		return NULL;
 	if (!PQexitPipelineMode(conn->link))
 		conn->broken = true;
 	PGresult *result = PQexec(conn->link, text);
 	if (!PQenterPipelineMode(conn->link) || PQstatus(conn->link) == CONNECTION_BAD)
 		conn->broken = true;
+	if (pg_hook_fails(conn, HOOK_AFTER, name)) {
+		PQclear(result);
+		return NULL;
+	}
 	return result;
 }

@@ -105,7 +105,10 @@ struct visit {
 static void visit_init(struct visit *visit, const struct lite_adopted *adopted)
 {
 	*visit = (struct visit){
-	    .conn = {.db = adopted->db, .path = adopted->store->path, .mode = LITE_OURS},
+	    .conn = {.db = adopted->db,
+	             .path = adopted->store->path,
+	             .mode = LITE_OURS,
+	             .hook = &adopted->store->base.hook},
 	    .tx = {.base = {adopted->base.store}, .store = adopted->store},
 	    .last_rowid = sqlite3_last_insert_rowid(adopted->db),
 	};

@@ -158,6 +158,7 @@ enum ibid_code lite_conn_open(const struct lite_conn_options *options, struct li
 	conn->path = options->path;
 	conn->wal_pages = options->wal_pages;
 	conn->full = options->full;
+	conn->hook = options->hook;
 	if (options->create)
 		flags |= SQLITE_OPEN_CREATE;
 	const char *vfs = options->role == LITE_READER ? NULL : lite_wal_vfs();
@@ -201,6 +202,22 @@ enum ibid_code lite_conn_statement(struct lite_conn *conn, enum lite_sql sql, sq
 	}
 	*ret = conn->statements[sql];
 	return IBID_OK;
+}
+
+bool lite_conn_fails(const struct lite_conn *conn, enum hook_kind kind, const char *name)
+{
+	const struct hook *hook = *conn->hook;
+	return hook && hook->at(hook->user, &(struct hook_point){"sqlite", name, kind});
+}
+
+int lite_conn_step(struct lite_conn *conn, sqlite3_stmt *stmt, const char *name)
+{
+	if (lite_conn_fails(conn, HOOK_BEFORE, name))
+		return SQLITE_IOERR;
+	int rc = sqlite3_step(stmt);
+	if ((rc == SQLITE_ROW || rc == SQLITE_DONE) && lite_conn_fails(conn, HOOK_AFTER, name))
+		return SQLITE_IOERR;
+	return rc;
 }
 
 /* ---- What errors mean ----------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #define STORE_SQLITE_CONN_H
 
 #include "base/err.h"
+#include "store/hook.h"
 #include "store/sqlite/sql.h"
 
 #include <sqlite3.h>
@@ -36,9 +37,10 @@ struct lite_conn {
 	const char *refused; /* what the authorizer refused last */
 	sqlite3_stmt *statements[LITE_SQL_COUNT];
 	struct lite_prepared *scripts;
-	struct lite_tx *tx;     /* for ibid_emit and ibid_reject; NULL: none */
-	_Atomic int *wal_pages; /* told after each commit */
-	_Atomic bool *full;     /* told when there was no room to write; NULL: nobody is */
+	struct lite_tx *tx;             /* for ibid_emit and ibid_reject; NULL: none */
+	_Atomic int *wal_pages;         /* told after each commit */
+	_Atomic bool *full;             /* told when there was no room to write; NULL: nobody is */
+	const struct hook *const *hook; /* the store's */
 };
 
 struct lite_conn_options {
@@ -46,8 +48,9 @@ struct lite_conn_options {
 	enum lite_role role;
 	bool create;
 	unsigned busy_ms;
-	_Atomic int *wal_pages; /* LITE_WRITER */
-	_Atomic bool *full;     /* LITE_WRITER */
+	_Atomic int *wal_pages;         /* LITE_WRITER */
+	_Atomic bool *full;             /* LITE_WRITER */
+	const struct hook *const *hook; /* the store's; it outlives the connection's statements */
 };
 
 IBID_CHECK enum ibid_code lite_conn_open(const struct lite_conn_options *options,
@@ -57,6 +60,12 @@ void lite_conn_close(struct lite_conn *conn); /* takes NULL */
 /* The statement, prepared once per connection. */
 IBID_CHECK enum ibid_code lite_conn_statement(struct lite_conn *conn, enum lite_sql sql,
                                               sqlite3_stmt **ret, struct ibid_err *err);
+
+/* The first step of a statement, which has this name, past the store's hook. */
+int lite_conn_step(struct lite_conn *conn, sqlite3_stmt *stmt, const char *name);
+
+/* Does the hook have the statement fail here? */
+bool lite_conn_fails(const struct lite_conn *conn, enum hook_kind kind, const char *name);
 
 /* What an SQLite result code means for the caller, with a sentence. Never IBID_OK. */
 enum ibid_code lite_fail(struct lite_conn *conn, int rc, struct ibid_err *err);

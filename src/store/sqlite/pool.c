@@ -68,6 +68,7 @@ enum ibid_code lite_reader_take(struct lite_store *store, struct lite_conn **ret
 		    .path = store->path,
 		    .role = LITE_READER,
 		    .busy_ms = store->busy_ms,
+		    .hook = &store->base.hook,
 		};
 		code = lite_file_connect(store, &options, &conn, err);
 		if (code) {

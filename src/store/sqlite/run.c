@@ -7,7 +7,7 @@
 enum ibid_code lite_start(struct lite_conn *conn, enum lite_sql sql, struct lite_run *run,
                           struct ibid_err *err)
 {
-	*run = (struct lite_run){.conn = conn};
+	*run = (struct lite_run){.conn = conn, .sql = sql};
 	return lite_conn_statement(conn, sql, &run->stmt, err);
 }
 
@@ -84,7 +84,9 @@ bool lite_row(struct lite_run *run, enum ibid_code *code, struct ibid_err *err)
 		return false;
 	assert(run->bound == sqlite3_bind_parameter_count(run->stmt));
 	run->read = 0;
-	if (!run->rc || run->rc == SQLITE_ROW)
+	if (!run->rc)
+		run->rc = lite_conn_step(run->conn, run->stmt, lite_sql[run->sql].name);
+	else if (run->rc == SQLITE_ROW)
 		run->rc = sqlite3_step(run->stmt);
 	if (run->rc != SQLITE_ROW && run->rc != SQLITE_DONE) {
 		run->rc = extended(run);

@@ -19,6 +19,7 @@
 
 struct lite_run {
 	struct lite_conn *conn;
+	enum lite_sql sql;
 	sqlite3_stmt *stmt; /* NULL after a failed start */
 	int rc;             /* of the last call: extended */
 	int bound, read;

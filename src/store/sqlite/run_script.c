@@ -328,8 +328,8 @@ static enum ibid_code step_all(struct lite_tx *tx, sqlite3_stmt *stmt, struct an
                                struct ibid_err *err)
 {
 	enum ibid_code code = IBID_OK;
-	int rc;
-	while (!code && (rc = sqlite3_step(stmt)) != SQLITE_DONE) {
+	int rc = lite_conn_step(tx->conn, stmt, "script");
+	for (; !code && rc != SQLITE_DONE; rc = code ? rc : sqlite3_step(stmt)) {
 		if (rc != SQLITE_ROW)
 			code = statement_failed(tx, rc, err);
 		else if (answer)

@@ -66,7 +66,11 @@ static enum ibid_code too_new(struct lite_store *store, int version, struct ibid
 static enum ibid_code run_migration(struct lite_conn *conn, const struct migration *file,
                                     struct ibid_err *err)
 {
-	int rc = sqlite3_exec(conn->db, file->sql, NULL, NULL, NULL);
+	int rc = SQLITE_IOERR;
+	if (!lite_conn_fails(conn, HOOK_BEFORE, file->name))
+		rc = sqlite3_exec(conn->db, file->sql, NULL, NULL, NULL);
+	if (!rc && lite_conn_fails(conn, HOOK_AFTER, file->name))
+		rc = SQLITE_IOERR;
 	if (!rc)
 		return IBID_OK;
 	lite_fail(conn, rc, err);
@@ -168,8 +172,10 @@ static enum ibid_code run_one(struct lite_conn *conn, const char **at, struct ib
 {
 	sqlite3_stmt *stmt = NULL;
 	int rc = sqlite3_prepare_v2(conn->db, *at, -1, &stmt, at);
-	while (!rc && stmt && (rc = sqlite3_step(stmt)) == SQLITE_ROW)
-		rc = SQLITE_OK;
+	if (!rc && stmt)
+		rc = lite_conn_step(conn, stmt, "schema_file");
+	while (rc == SQLITE_ROW)
+		rc = sqlite3_step(stmt);
 	enum ibid_code code = IBID_OK;
 	if (rc && rc != SQLITE_DONE)
 		code = statement_failed(conn, rc, err);

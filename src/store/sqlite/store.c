@@ -141,6 +141,7 @@ static enum ibid_code open_file(struct lite_store *store, bool create, struct ib
 	    .role = LITE_CHECKPOINTER,
 	    .create = create,
 	    .busy_ms = store->busy_ms,
+	    .hook = &store->base.hook,
 	};
 	int version = 0;
 	enum ibid_code code = lite_conn_open(&options, &store->checkpointer, err);

@@ -23,6 +23,7 @@ static enum ibid_code open_writer(struct lite_store *store, struct ibid_err *err
 	    .path = store->path,
 	    .role = LITE_WRITER,
 	    .busy_ms = store->busy_ms,
+	    .hook = &store->base.hook,
 	    .wal_pages = &store->wal_pages,
 	    .full = &store->full,
 	};
@@ -42,6 +43,19 @@ static enum ibid_code begin(struct lite_store *store, int64_t wait_us, struct ib
 	return lite_do(store->writer, LITE_begin, err);
 }
 
+static void undo(struct lite_store *store)
+{
+	struct ibid_err ignored;
+	store->writer->mode = LITE_OURS;
+	/* SQLite has rolled back by itself after some errors. */
+	if (sqlite3_get_autocommit(store->writer->db))
+		return;
+	if (lite_do(store->writer, LITE_rollback, &ignored) == IBID_OK)
+		return;
+	lite_conn_close(store->writer);
+	store->writer = NULL;
+}
+
 enum ibid_code lite_write_begin(struct lite_store *store, int64_t wait_us, struct lite_conn **ret,
                                 struct ibid_err *err)
 {
@@ -50,6 +64,8 @@ enum ibid_code lite_write_begin(struct lite_store *store, int64_t wait_us, struc
 		return err_set(err, IBID_BUSY, "%s: other commands hold the writer; try again",
 		               store->path);
 	enum ibid_code code = begin(store, until - env_steady_us(env_system()), err);
+	if (code && store->writer)
+		undo(store); /* it may have begun all the same */
 	if (code)
 		gate_leave(&store->gate);
 	else
@@ -84,19 +100,6 @@ struct lite_conn *lite_writer_borrow(struct lite_store *store)
 void lite_writer_return(struct lite_store *store)
 {
 	gate_leave(&store->gate);
-}
-
-static void undo(struct lite_store *store)
-{
-	struct ibid_err ignored;
-	store->writer->mode = LITE_OURS;
-	/* SQLite has rolled back by itself after some errors. */
-	if (sqlite3_get_autocommit(store->writer->db))
-		return;
-	if (lite_do(store->writer, LITE_rollback, &ignored) == IBID_OK)
-		return;
-	lite_conn_close(store->writer);
-	store->writer = NULL;
 }
 
 /* Where a write that is cut short may harm its neighbours, SQLite writes the frame that commits
