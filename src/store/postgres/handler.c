@@ -284,10 +284,11 @@ static bool changed_something(const struct run *run, size_t at)
 }
 
 static enum ibid_code run_failed(struct pg_tx *tx, struct arena *arena, const struct script *script,
-                                 const struct run *run, size_t at, struct outcome *ret,
-                                 struct ibid_err *err)
+                                 const struct run *run, const struct pg_trip *trip,
+                                 struct outcome *ret, struct ibid_err *err)
 {
-	const PGresult *result = run->calls[at].result;
+	const PGresult *result = pg_trip_error(tx->conn, run->calls, run->count, trip);
+	size_t at = trip->done; /* behind the last one: the connection was lost before the end */
 	if (at < run->first || at > run->last) {
 		enum ibid_code code = pg_error_outcome(tx->conn, result, arena, ret, err);
 		tx->conn->broken |= pg_error_is_fatal(tx->conn, result);
@@ -313,7 +314,7 @@ static enum ibid_code run_script(struct pg_tx *tx, struct arena *arena, const st
 		return err_set(err, IBID_NOMEM, "out of memory");
 	tx->conn->spoiled |= script->leaves_state;
 	if (!pg_trip(tx->conn, run.calls, run.count, &trip)) {
-		code = run_failed(tx, arena, script, &run, trip.done, ret, err);
+		code = run_failed(tx, arena, script, &run, &trip, ret, err);
 		goto out;
 	}
 	tx->queue_count = 0;
