@@ -198,6 +198,7 @@ enum ibid_code pg_pool_trip(struct pg_store *store, struct pg_call *calls, size_
 	for (bool fresh = false;; fresh = true) {
 		struct pg_conn *conn = NULL;
 		struct pg_trip trip;
+		struct ibid_err own;
 		enum ibid_code code = pg_pool_take(store, fresh, &conn, err);
 		if (code)
 			return code;
@@ -209,13 +210,15 @@ enum ibid_code pg_pool_trip(struct pg_store *store, struct pg_call *calls, size_
 		}
 		const PGresult *failed = pg_trip_error(conn, calls, count, &trip);
 		bool lost = pg_error_is_fatal(conn, failed);
-		code = pg_error(conn, failed, err);
+		code = pg_error(conn, failed, &own);
 		conn->broken |= lost;
 		pg_release(calls, count);
 		pg_pool_give(store, conn);
-		if (!lost || !rested || fresh)
+		if (!lost || !rested || fresh) {
+			*err = own;
 			return code;
-		LOG(&store->log, IBID_LOG_WARN, "store.reconnect", {"reason", log_text(err->text)});
+		}
+		LOG(&store->log, IBID_LOG_WARN, "store.reconnect", {"reason", log_text(own.text)});
 	}
 }
 
