@@ -299,8 +299,11 @@ static enum ibid_code answer_read(const struct answer *answer, struct arena *are
 static enum ibid_code duplicate(struct lite_tx *tx, const char *message, struct ibid_err *err)
 {
 	tx->conn->mode = LITE_OURS;
-	const char *unique = lite_unique_name(tx->conn, &tx->arena, message);
+	const char *unique;
+	enum ibid_code code = lite_unique_name(tx->conn, &tx->arena, message, &unique, err);
 	tx->conn->mode = LITE_SCRIPT;
+	if (code)
+		return code;
 	if (!unique)
 		return err_set(err, IBID_FAILED, "%s", message);
 	tx->doom.unique = unique;

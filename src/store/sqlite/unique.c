@@ -24,24 +24,23 @@ static const char *quoted_name(struct arena *arena, const char *quoted)
 	return name;
 }
 
-static const char *by_columns(struct lite_conn *conn, struct arena *arena, const char *columns)
+static enum ibid_code by_columns(struct lite_conn *conn, struct arena *arena, const char *columns,
+                                 const char **ret, struct ibid_err *err)
 {
 	struct lite_run run;
-	struct ibid_err err;
-	const char *name = NULL;
-	enum ibid_code code = lite_start(conn, LITE_unique_by_columns, &run, &err);
+	enum ibid_code code = lite_start(conn, LITE_unique_by_columns, &run, err);
 	lite_bind_text(&run, columns);
-	if (lite_row(&run, &code, &err))
-		name = lite_read_text(&run, arena);
+	if (lite_row(&run, &code, err))
+		*ret = lite_read_text(&run, arena);
 	lite_end(&run);
-	return name;
+	return code;
 }
 
-const char *lite_unique_name(struct lite_conn *conn, struct arena *arena, const char *message)
+enum ibid_code lite_unique_name(struct lite_conn *conn, struct arena *arena, const char *message,
+                                const char **ret, struct ibid_err *err)
 {
 	const char *what = after(message, "UNIQUE constraint failed: ");
-	if (!what)
-		return NULL;
-	const char *index = after(what, "index '");
-	return index ? quoted_name(arena, index) : by_columns(conn, arena, what);
+	const char *index = what ? after(what, "index '") : NULL;
+	*ret = index ? quoted_name(arena, index) : NULL;
+	return what && !index ? by_columns(conn, arena, what, ret, err) : IBID_OK;
 }

@@ -8,7 +8,8 @@
 
 /* `message` is what SQLite said about a unique or primary-key violation. The index's name, or
  * several separated by commas: see unique_by_columns.sql. NULL when none can be named (an INTEGER
- * PRIMARY KEY has no index) or looking failed. */
-const char *lite_unique_name(struct lite_conn *conn, struct arena *arena, const char *message);
+ * PRIMARY KEY has no index). */
+enum ibid_code lite_unique_name(struct lite_conn *conn, struct arena *arena, const char *message,
+                                const char **ret, struct ibid_err *err);
 
 #endif
