@@ -4,8 +4,7 @@
  * A store is a pool of connections to one database; any number of threads may use it. A transaction
  * (`struct tx`) holds one of its connections and belongs to one thread. Each backend writes the
  * best SQL its engine has; what every verb promises is written here and proven by one suite that
- * runs on every backend. Two decorators wrap any store: one traces, one fails or kills at the N-th
- * verb.
+ * runs on every backend.
  *
  * Strings in outputs live in the arena that was passed in. `err` is never NULL here. Codes that a
  * verb may return beside those it names: IBID_UNAVAILABLE (not connected, connection lost before a
@@ -905,27 +904,5 @@ void store_close(struct store *store); /* takes NULL */
 
 /* "sqlite:pay.db" or "postgres://user:***@host/db": for messages. */
 const char *store_url_redacted(struct arena *arena, const char *url);
-
-/* ---- Decorators ----------------------------------------------------------------------------- */
-
-/* Called before and after every verb. `verb` is the member's name. */
-typedef void store_trace_fn(void *user, const char *verb, bool after, enum ibid_code code);
-struct store *store_trace_wrap(struct store *inner, store_trace_fn *fn,
-                               void *user); /* owns inner */
-
-enum fault_kind {
-	FAULT_ERROR_BEFORE, /* the verb is not run and reports IBID_UNAVAILABLE */
-	FAULT_ERROR_AFTER, /* the verb is run; a commit reports IBID_UNKNOWN, others IBID_UNAVAILABLE */
-	FAULT_UNKNOWN_BEFORE, /* a commit is rolled back and reports IBID_UNKNOWN; others as
-	                         ERROR_BEFORE */
-	FAULT_KILL_BEFORE,    /* SIGKILL to this process, before the verb */
-	FAULT_KILL_AFTER,
-};
-/* Act once, at the N-th verb from 1 (close, rollback, lend, release_adopted and free_script can't
- * fail and are not counted). Owns inner.
- */
-struct store *store_fault_wrap(struct store *inner, enum fault_kind kind, unsigned n);
-bool store_fault_fired(const struct store *store);
-unsigned store_fault_verbs(const struct store *store); /* counted so far */
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fault_outbox_act.c -- an error, a lost commit and a SIGKILL at every store verb of a
- * person's decision about a parked event; then the same again. Whatever happened, it is decided
+/* test_fault_outbox_act.c -- an error, a lost answer and a SIGKILL at every statement of a person's
+ * decision about a parked event; then the same again. Whatever happened, it is decided
  * once: what is held, the item and the evidence say the same (I1, J02). */
 #include "outbox/outbox_act.h"
 #include "support/bed.h"
+#include "support/fault.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -106,18 +107,8 @@ static struct uuid park(const char *tenant)
 
 /* ---- Deciding ------------------------------------------------------------------------------- */
 
-static unsigned traced;
-
-static void note_verb(void *user, const char *verb, bool after, enum ibid_code code)
-{
-	(void)user, (void)code;
-	if (!after && strcmp(verb, "close") != 0 && strcmp(verb, "rollback") != 0)
-		traced++;
-}
-
-/* `n` 0: nothing is disturbed. */
-static enum ibid_code skip_event(const char *tenant, struct uuid event, enum fault_kind kind,
-                                 unsigned n, struct event_acted *ret)
+static enum ibid_code skip_event(const char *tenant, struct uuid event, struct fault *fault,
+                                 struct event_acted *ret)
 {
 	const struct actor actor = {
 	    .tenant = tenant, .client = "olga", .token = "0123456789abcdef", .roles = ROLE_OPERATOR};
@@ -126,12 +117,9 @@ static enum ibid_code skip_event(const char *tenant, struct uuid event, enum fau
 	                              .destination = tenant,
 	                              .action = "skip",
 	                              .reason = "nobody needs it"};
-	struct store *store = store_trace_wrap(open_store(), note_verb, NULL);
+	struct store *store = fault_set(fault, open_store());
 	struct arena arena = {0};
 	struct ibid_err err = {0};
-	traced = 0;
-	if (n)
-		store = store_fault_wrap(store, kind, n);
 	const struct acting acting = {.store = store, .env = env_system()};
 	enum ibid_code code = outbox_act(&acting, &arena, &act, ret, &err);
 	arena_release(&arena);
@@ -139,18 +127,18 @@ static enum ibid_code skip_event(const char *tenant, struct uuid event, enum fau
 	return code;
 }
 
-static void skip_disturbed(const char *tenant, struct uuid event, enum fault_kind kind, unsigned n)
+static void skip_disturbed(const char *tenant, struct uuid event, struct fault *fault)
 {
 	struct event_acted acted;
 	int status = 0;
 	pid_t child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
-		(void)!skip_event(tenant, event, kind, n, &acted);
+		(void)!skip_event(tenant, event, fault, &acted);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
-	if (kind == FAULT_KILL_BEFORE || kind == FAULT_KILL_AFTER)
+	if (fault->kind == FAULT_KILL)
 		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	else
 		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -159,11 +147,13 @@ static void skip_disturbed(const char *tenant, struct uuid event, enum fault_kin
 static void check_decided(const char *tenant, struct uuid event)
 {
 	struct event_acted acted = {0};
+	struct fault none = {.at = 0};
+	bed_settle(&bed);
 	int64_t before = count_of("ibid.action where 1 = 1", tenant);
 	/* All of it or nothing. */
 	assert_int_equal(count_of("ibid.delivery_hold where state = 'SKIPPED'", tenant), before);
 	assert_int_equal(count_of("ibid.exception where state = 'RESOLVED'", tenant), before);
-	enum ibid_code code = skip_event(tenant, event, FAULT_ERROR_BEFORE, 0, &acted);
+	enum ibid_code code = skip_event(tenant, event, &none, &acted);
 	assert_int_equal(code, before ? IBID_REJECTED : IBID_OK);
 	assert_int_equal(acted.refusal, before ? REFUSED_RESOLVED : REFUSED_NOT);
 	assert_int_equal(acted.hold.state, HOLD_SKIPPED);
@@ -175,22 +165,24 @@ static void check_decided(const char *tenant, struct uuid event)
 static void a_decision_is_made_once_with_its_evidence_whatever_fails(void **state) /* C04 J02 I1 */
 {
 	(void)state;
-	static const enum fault_kind kinds[] = {FAULT_ERROR_BEFORE, FAULT_ERROR_AFTER,
-	                                        FAULT_UNKNOWN_BEFORE, FAULT_KILL_BEFORE,
-	                                        FAULT_KILL_AFTER};
-	struct event_acted acted;
-	assert_int_equal(skip_event("plain", park("plain"), FAULT_ERROR_BEFORE, 0, &acted), IBID_OK);
-	unsigned verbs = traced;
-	assert_true(verbs >= 8);
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-		for (unsigned n = 1; n <= verbs; n++) {
-			char tenant[64];
-			snprintf(tenant, sizeof tenant, "d-%zu-%u", i, n);
+	unsigned faults = 0;
+	fault_path("decision");
+	for (int kind = 0; kind < FAULT_KINDS; kind++) {
+		struct event_acted acted;
+		struct fault plain = {.kind = (enum fault_kind)kind};
+		char tenant[64];
+		snprintf(tenant, sizeof tenant, "plain-%d", kind);
+		assert_int_equal(skip_event(tenant, park(tenant), &plain, &acted), IBID_OK);
+		for (unsigned n = 1; n <= plain.points; n++, faults++) {
+			struct fault fault = {.kind = (enum fault_kind)kind, .at = n};
+			snprintf(tenant, sizeof tenant, "d-%d-%u", kind, n);
 			struct uuid event = park(tenant);
-			skip_disturbed(tenant, event, kinds[i], n);
+			skip_disturbed(tenant, event, &fault);
 			check_decided(tenant, event);
 		}
 	}
+	assert_int_equal(fault_count(), faults);
+	assert_true(faults >= 5 * 8);
 }
 
 static int set_up(void **state)

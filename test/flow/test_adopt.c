@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_adopt.c -- commands in a transaction that the caller owns, on a connection of its own. */
 #include "support/bed.h"
+#include "support/fault.h"
 
 #include <libpq-fe.h>
 #include <pthread.h>
@@ -1008,28 +1009,6 @@ static void a_kill_before_the_commit_leaves_nothing(void **state) /* I1 */
 	own_close(&own);
 }
 
-struct faults {
-	enum fault_kind kind;
-	unsigned n;
-	struct store *store;
-	unsigned begins, releases; /* heard by the trace around it */
-};
-
-static void hear(void *user, const char *verb, bool after, enum ibid_code code)
-{
-	struct faults *faults = user;
-	(void)code;
-	faults->begins += after && strcmp(verb, "begin_adopted") == 0;
-	faults->releases += after && strcmp(verb, "release_adopted") == 0;
-}
-
-static struct store *wrap_faults(void *user, struct store *store)
-{
-	struct faults *faults = user;
-	faults->store = store_fault_wrap(store, faults->kind, faults->n);
-	return store_trace_wrap(faults->store, hear, faults);
-}
-
 /* One run of the caller's transaction; false: something failed, and it was rolled back. */
 static bool try_order(struct ibid *on, struct own *own)
 {
@@ -1042,35 +1021,37 @@ static bool try_order(struct ibid *on, struct own *own)
 		emit(ibid_adopted_work(tried.adopted), "o-1", 0);
 		done = ibid_adopted_complete(tried.adopted, 201, body, &result, NULL) == IBID_OK;
 	}
-	own_do(own, done ? "commit" : "rollback");
+	bool ended = own_exec(own, done ? "commit" : "rollback");
 	ibid_result_free(tried.result);
 	ibid_result_free(result);
 	ibid_adopted_free(tried.adopted);
+	if (!ended) { /* the connection is lost, and the transaction with it */
+		assert_false(done);
+		own_close(own);
+		*own = own_open();
+	}
 	return done;
 }
 
-static void whatever_verb_fails_the_transaction_is_run_again_and_has_one_effect(void **state)
+static void whatever_statement_fails_the_transaction_is_run_again_and_has_one_effect(void **state)
 {
 	(void)state;
-	struct faults opening = {.kind = FAULT_ERROR_BEFORE, .n = 1000000};
-	struct api_seams seams = {.wrap = wrap_faults, .user = &opening};
-	ibid_close(bed_ibid(&bed, &seams));
-	struct ibid *other = bed_ibid(&bed, &seams);
-	unsigned opened = store_fault_verbs(opening.store), failures = 0;
-	ibid_close(other);
-	for (int kind = FAULT_ERROR_BEFORE; kind <= FAULT_ERROR_AFTER; kind++) {
+	unsigned failures = 0;
+	fault_path("adopt");
+	for (int kind = FAULT_FAIL; kind <= FAULT_LOSE; kind++) {
+		struct fault opening = {.kind = (enum fault_kind)kind};
+		ibid_close(bed_ibid(&bed, &(struct api_seams){.wrap = fault_set, .user = &opening}));
 		for (unsigned n = 1;; n++) {
-			struct faults faults = {.kind = (enum fault_kind)kind, .n = opened + n};
+			struct fault fault = {.kind = (enum fault_kind)kind, .at = opening.points + n};
 			struct own own = own_open();
-			seams.user = &faults;
-			other = bed_ibid(&bed, &seams);
+			struct ibid *other = bed_ibid(&bed,
+			                              &(struct api_seams){.wrap = fault_set, .user = &fault});
 			int runs = 1;
 			while (!try_order(other, &own))
 				runs++;
-			bool fired = store_fault_fired(faults.store);
-			assert_int_equal(runs, fired ? 2 : 1);
-			assert_true(faults.begins >= 1 && faults.releases >= faults.begins);
-			failures += fired;
+			bool fired = fault.fired;
+			assert_true(runs == 1 || (runs == 2 && fired)); /* some are made good at once */
+			failures += (unsigned)runs - 1;
 			ibid_close(other);
 			own_close(&own);
 			assert_rows(1, 1, 1, 1);
@@ -1080,7 +1061,7 @@ static void whatever_verb_fails_the_transaction_is_run_again_and_has_one_effect(
 				break;
 		}
 	}
-	assert_int_equal(failures, 6); /* adopt, begin, finish; before and after */
+	assert_true(failures >= 6); /* adopt, begin, finish; before and after */
 }
 
 /* ---- Mistakes ------------------------------------------------------------------------------- */
@@ -1642,7 +1623,7 @@ int main(int argc, char **argv)
 	    TEST(a_transaction_may_hold_a_thousand_commands),
 	    TEST(adopters_and_submitters_race_and_each_key_has_one_effect),
 	    TEST(a_kill_before_the_commit_leaves_nothing),
-	    TEST(whatever_verb_fails_the_transaction_is_run_again_and_has_one_effect),
+	    TEST(whatever_statement_fails_the_transaction_is_run_again_and_has_one_effect),
 	    TEST(a_mistake_in_finishing_leaves_the_command_open),
 	    TEST(what_can_not_be_adopted_is_refused_and_nothing_is_touched),
 	    TEST(a_child_of_fork_is_refused),

@@ -3,6 +3,8 @@
  * corrected one, whichever way the command goes through the ledger. What is accepted binds it. */
 #include "command/group.h"
 #include "support/bed.h"
+#include "support/ended.h"
+#include "support/looks.h"
 
 #include <libpq-fe.h>
 #include <pthread.h>
@@ -409,13 +411,12 @@ static struct {
 	_Atomic int groups;
 } stage;
 
-static void on_verb(void *user, const char *verb, bool after, enum ibid_code code)
+static void on_look(void *user, enum look look, bool after, enum ibid_code code)
 {
 	(void)user;
 	(void)code;
-	stage.groups += !after && strcmp(verb, "run_group") == 0;
-	if (after || (strcmp(verb, "claim") != 0 && strcmp(verb, "express") != 0) ||
-	    !atomic_exchange(&stage.holds, false))
+	stage.groups += !after && look == LOOK_GROUP;
+	if (after || look != LOOK_ALONE || !atomic_exchange(&stage.holds, false))
 		return;
 	stage.held = true;
 	while (group_waiting(ibid->ledger->group) < stage.wanted)
@@ -424,7 +425,7 @@ static void on_verb(void *user, const char *verb, bool after, enum ibid_code cod
 
 static struct store *watch(void *user, struct store *store)
 {
-	return store_trace_wrap(store, on_verb, user);
+	return looks_wrap(store, on_look, user);
 }
 
 static void corrections_in_a_group_run_beside_their_neighbours(void **state) /* B12 */
@@ -481,38 +482,12 @@ static void corrections_in_a_group_run_beside_their_neighbours(void **state) /* 
 /* ---- A commit that is lost ------------------------------------------------------------------ */
 
 static struct ibid *other;
-static void (*meanwhile)(void); /* at the next commit; NULL: nothing */
-static const struct store_ops *plain_ops;
-static struct store_ops losing_ops;
-
-/* The commit did not happen, nobody knows that yet, and somebody else comes first. */
-static enum ibid_code losing_commit(struct tx **tx, struct arena *arena, struct outcome *ret,
-                                    struct ibid_err *err)
-{
-	void (*act)(void) = meanwhile;
-	if (!act)
-		return plain_ops->commit(tx, arena, ret, err);
-	meanwhile = NULL;
-	plain_ops->rollback(tx);
-	act();
-	return err_set(err, IBID_UNKNOWN, "the test lost the commit");
-}
-
-static struct store *losing(void *user, struct store *store)
-{
-	(void)user;
-	plain_ops = store->ops;
-	losing_ops = *plain_ops;
-	losing_ops.commit = losing_commit;
-	store->ops = &losing_ops;
-	return store;
-}
 
 static void open_losing(void)
 {
 	ibid_close(ibid);
 	other = open_with(NULL);
-	ibid = open_with(&(struct api_seams){.wrap = losing});
+	ibid = open_with(&(struct api_seams){.wrap = ended_wrap});
 }
 
 static void correct_otherwise(void)
@@ -525,9 +500,9 @@ static void a_correction_that_lost_its_commit_does_not_believe_in_anothers(void 
 	(void)state;
 	open_losing();
 	expect_correctable("call", "k", invalid);
-	meanwhile = correct_otherwise;
+	lost_meanwhile = correct_otherwise;
 	expect_bound("call", "k", corrected, "conflict 409");
-	assert_null(meanwhile);
+	assert_null(lost_meanwhile);
 	assert_int_equal(payments("call"), 1);
 	assert_int_equal(
 	    bed_number(&bed, "select count(*) from payment where cast(amount as text) = '2'"), 1);
@@ -549,9 +524,9 @@ static void a_retry_that_lost_its_commit_does_not_believe_in_anothers(void **sta
 	handler_fails = true;
 	expect_bound("call", "k", corrected, "failed 500");
 	handler_fails = false;
-	meanwhile = reject_it;
+	lost_meanwhile = reject_it;
 	expect_bound("call", "k", corrected, "replayed rejected 409");
-	assert_null(meanwhile);
+	assert_null(lost_meanwhile);
 	assert_int_equal(payments("call"), 0);
 	ibid_close(other);
 }

@@ -4,6 +4,8 @@
  * A batch is made on purpose: the first command of a lane is stopped at its first verb until the
  * others wait behind it. */
 #include "support/bed.h"
+#include "support/fault.h"
+#include "support/looks.h"
 
 #include "command/group.h"
 
@@ -58,38 +60,36 @@ static void assert_effects(int64_t count)
 
 struct stage {
 	struct ibid *ibid;
-	struct store *store;
 	_Atomic size_t wanted; /* wait behind the first command before it goes on */
-	_Atomic bool opened;   /* verbs count from here on */
+	_Atomic bool opened;   /* looks count from here on */
 	_Atomic bool held;
 	_Atomic int groups, singles;
 	_Atomic int running, most; /* groups: now, and at the same time */
 	_Atomic int lost;          /* groups that ended in an error */
 	_Atomic int busy; /* of these, because PostgreSQL has them wait for a tenth of a second only */
 	void (*at_group)(struct stage *, int number); /* before each group; may be NULL */
-	enum fault_kind fault;
-	unsigned fault_at; /* 0: none */
+	struct fault fault;                           /* acts where its `at` says; 0: nowhere */
 };
 
-static void on_verb(void *user, const char *verb, bool after, enum ibid_code code)
+static void on_look(void *user, enum look look, bool after, enum ibid_code code)
 {
 	struct stage *stage = user;
-	if (strcmp(verb, "run_group") == 0) {
+	if (look == LOOK_GROUP) {
 		int step = after ? -1 : 1, running = atomic_fetch_add(&stage->running, step) + step;
 		if (running > stage->most)
 			stage->most = running;
 	}
-	if (after && strcmp(verb, "run_group") == 0 && code) {
+	if (after && look == LOOK_GROUP && code) {
 		stage->lost++;
 		stage->busy += code == IBID_BUSY && bed.kind == BED_POSTGRES;
 	}
 	if (after || !stage->opened)
 		return;
-	if (strcmp(verb, "run_group") == 0) {
+	if (look == LOOK_GROUP) {
 		int number = ++stage->groups;
 		if (stage->at_group)
 			stage->at_group(stage, number);
-	} else if (strcmp(verb, "claim") == 0 || strcmp(verb, "express") == 0) {
+	} else {
 		stage->singles++;
 		if (atomic_exchange(&stage->held, true))
 			return;
@@ -101,10 +101,7 @@ static void on_verb(void *user, const char *verb, bool after, enum ibid_code cod
 static struct store *wrap(void *user, struct store *store)
 {
 	struct stage *stage = user;
-	if (stage->fault_at)
-		store = store_fault_wrap(store, stage->fault, stage->fault_at);
-	stage->store = store;
-	return store_trace_wrap(store, on_verb, stage);
+	return looks_wrap(fault_set(&stage->fault, store), on_look, stage);
 }
 
 static void stage_open_at(struct stage *stage, const char *url, unsigned queue)
@@ -773,21 +770,20 @@ static void a_member_that_leaves_a_command_of_its_own_open_is_the_only_one_to_fa
 static void a_lost_commit_of_a_group_is_answered_for_each(void **state) /* I7 */
 {
 	(void)state;
-	static const enum fault_kind kinds[] = {FAULT_ERROR_BEFORE, FAULT_ERROR_AFTER,
-	                                        FAULT_UNKNOWN_BEFORE};
-	for (size_t kind = 0; kind < 3; kind++) {
-		struct stage probe = {.fault = FAULT_ERROR_BEFORE, .fault_at = 1000000};
+	fault_path("group");
+	for (int kind = FAULT_FAIL; kind <= FAULT_LOSE; kind++) {
+		struct stage probe = {.fault = {.kind = (enum fault_kind)kind}};
 		stage_open(&probe);
-		unsigned opening = store_fault_verbs(probe.store);
 		ibid_close(probe.ibid);
+		unsigned opening = probe.fault.points;
 		bool fired = true;
 		for (unsigned n = 1; fired; n++) {
-			struct stage stage = {.fault = kinds[kind], .fault_at = opening + n};
+			struct stage stage = {.fault = {.kind = (enum fault_kind)kind, .at = opening + n}};
 			struct caller callers[6];
 			stage_open(&stage);
 			for (size_t i = 0; i < 6; i++) {
 				char key[32];
-				snprintf(key, sizeof key, "k-%zu-%u-%zu", kind, n, i);
+				snprintf(key, sizeof key, "k-%d-%u-%zu", kind, n, i);
 				callers[i] = adds(&stage, key, 1, 1);
 			}
 			play(&stage, callers, 6);
@@ -799,22 +795,22 @@ static void a_lost_commit_of_a_group_is_answered_for_each(void **state) /* I7 */
 				if (strcmp(callers[i].said, "executed 201") != 0)
 					expect(&callers[i], said, "");
 			}
-			fired = store_fault_fired(stage.store);
 			ibid_close(stage.ibid);
+			fired = stage.fault.fired;
 			assert_int_equal(rows("entry"), bed_number(&bed, "select count(*) from ibid.command"));
 		}
 	}
 	assert_effects(rows("entry"));
 }
 
-static void share_and_die(unsigned at, enum fault_kind kind, int report)
+static void share_and_die(unsigned at, int report)
 {
-	struct stage stage = {.fault = kind, .fault_at = at};
+	struct stage stage = {.fault = {.kind = FAULT_KILL, .at = at}};
 	struct caller callers[6];
 	stage_open(&stage);
 	for (size_t i = 0; i < 6; i++) {
 		char key[32];
-		snprintf(key, sizeof key, "k-%u-%d-%zu", at, kind, i);
+		snprintf(key, sizeof key, "k-%u-%zu", at, i);
 		callers[i] = adds(&stage, key, 1, 1);
 		callers[i].report = report;
 	}
@@ -822,50 +818,49 @@ static void share_and_die(unsigned at, enum fault_kind kind, int report)
 	ibid_close(stage.ibid);
 }
 
-static void a_group_killed_at_any_verb_has_answered_only_what_is_durable(void **state) /* I10 */
+static void
+a_group_killed_at_any_statement_has_answered_only_what_is_durable(void **state) /* I10 */
 {
 	(void)state;
-	static const enum fault_kind kinds[] = {FAULT_KILL_BEFORE, FAULT_KILL_AFTER};
 	int64_t kills = 0;
-	for (size_t kind = 0; kind < 2; kind++) {
-		bool dead = true;
-		for (unsigned at = 1; dead; at++) {
-			int report[2], status;
-			char key[48];
-			assert_int_equal(pipe(report), 0);
-			pid_t child = fork();
-			if (child == 0) {
-				close(report[0]);
-				share_and_die(at, kinds[kind], report[1]);
-				_exit(0);
-			}
-			close(report[1]);
-			assert_int_equal(waitpid(child, &status, 0), child);
-			dead = WIFSIGNALED(status);
-			kills += dead;
-			assert_int_equal(dead ? WTERMSIG(status) : WEXITSTATUS(status), dead ? SIGKILL : 0);
-			while (read(report[0], key, sizeof key) == sizeof key)
-				assert_int_equal(bed_number(&bed,
-				                            "select count(*) from ibid.command where key = '%s' "
-				                            "and state = 'COMPLETED'",
-				                            key),
-				                 1);
+	bool dead = true;
+	fault_path("group");
+	for (unsigned at = 1; dead; at++) {
+		int report[2], status;
+		char key[48];
+		assert_int_equal(pipe(report), 0);
+		pid_t child = fork();
+		if (child == 0) {
 			close(report[0]);
-			/* And whoever was not answered sends it again. */
-			struct stage stage = {0};
-			stage_open(&stage);
-			for (size_t i = 0; i < 6; i++) {
-				snprintf(key, sizeof key, "k-%u-%d-%zu", at, kinds[kind], i);
-				struct caller caller = adds(&stage, key, 1, 1);
-				/* The server may still hold the dead client's locks. */
-				do
-					call(&caller);
-				while (!caller.code && strncmp(caller.said, "in_progress", 11) == 0);
-				assert_non_null(strstr(caller.said, "executed 201"));
-			}
-			ibid_close(stage.ibid);
-			assert_effects(rows("ibid.command"));
+			share_and_die(at, report[1]);
+			_exit(0);
 		}
+		close(report[1]);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		dead = WIFSIGNALED(status);
+		kills += dead;
+		assert_int_equal(dead ? WTERMSIG(status) : WEXITSTATUS(status), dead ? SIGKILL : 0);
+		while (read(report[0], key, sizeof key) == sizeof key)
+			assert_int_equal(bed_number(&bed,
+			                            "select count(*) from ibid.command where key = '%s' "
+			                            "and state = 'COMPLETED'",
+			                            key),
+			                 1);
+		close(report[0]);
+		/* And whoever was not answered sends it again. */
+		struct stage stage = {0};
+		stage_open(&stage);
+		for (size_t i = 0; i < 6; i++) {
+			snprintf(key, sizeof key, "k-%u-%zu", at, i);
+			struct caller caller = adds(&stage, key, 1, 1);
+			/* The server may still hold the dead client's locks. */
+			do
+				call(&caller);
+			while (!caller.code && strncmp(caller.said, "in_progress", 11) == 0);
+			assert_non_null(strstr(caller.said, "executed 201"));
+		}
+		ibid_close(stage.ibid);
+		assert_effects(rows("ibid.command"));
 	}
 	assert_true(kills > 8);
 }
@@ -1204,7 +1199,7 @@ int main(int argc, char **argv)
 	    TEST(a_member_that_ends_the_transaction_is_the_only_one_to_fail),
 	    TEST(a_member_that_leaves_a_command_of_its_own_open_is_the_only_one_to_fail),
 	    TEST(a_lost_commit_of_a_group_is_answered_for_each),
-	    TEST(a_group_killed_at_any_verb_has_answered_only_what_is_durable),
+	    TEST(a_group_killed_at_any_statement_has_answered_only_what_is_durable),
 	    TEST(a_loud_tenant_does_not_keep_a_quiet_one_waiting),
 	    TEST(a_full_queue_says_try_later_and_loses_nothing),
 	    TEST(commands_that_name_their_row_share_without_deadlock),

@@ -120,19 +120,22 @@ static void a_commit_that_never_arrived_is_run_again(void **state) /* B15 */
 }
 
 /* Claim, script and commit of `pay-brief` are one trip, which takes nothing before it arrives. */
-static void late_on_verb(void *user, const char *verb, bool after, enum ibid_code code)
+static bool late_at(void *user, const struct hook_point *point)
 {
 	bool *once = user;
-	(void)code;
-	if (after || strcmp(verb, "express") != 0 || !*once)
-		return;
-	*once = false;
-	proxy_play(proxy, PROXY_DELAY);
+	if (point->kind == HOOK_BEFORE && strcmp(point->statement, "express_claim") == 0 && *once) {
+		*once = false;
+		proxy_play(proxy, PROXY_DELAY);
+	}
+	return false;
 }
 
 static struct store *late_wrap(void *user, struct store *store)
 {
-	return store_trace_wrap(store, late_on_verb, user);
+	static struct hook hook;
+	hook = (struct hook){late_at, user};
+	store->hook = &hook;
+	return store;
 }
 
 static void say_pay(struct ibid *ibid, char said[64])

@@ -3,6 +3,7 @@
  * again, under another key, with another meaning, by many at once, and killed at every verb, each
  * has one effect (A07). docs/strategies.md says why each has its strategy. */
 #include "support/bed.h"
+#include "support/fault.h"
 
 #include <libpq-fe.h>
 #include <pthread.h>
@@ -15,7 +16,7 @@
 #include <unistd.h>
 
 #define FIXTURE IBID_SOURCE_DIR "/test/flow/operations"
-enum { RUNNERS = 8, PAYLOAD_BYTES = 256, VERBS_MAX = 64 };
+enum { RUNNERS = 8, PAYLOAD_BYTES = 256, POINTS_MAX = 256 };
 
 /* What a new key means for the same intent. */
 enum new_key {
@@ -335,33 +336,20 @@ static void of_eight_with_keys_of_their_own_one_is_executed(void **state) /* A07
 
 /* ---- Faults --------------------------------------------------------------------------------- */
 
-struct fault_at {
-	enum fault_kind kind;
-	unsigned n;
-	struct store *store; /* while it is open */
-};
-
-static struct store *wrap(void *user, struct store *store)
-{
-	struct fault_at *at = user;
-	at->store = store_fault_wrap(store, at->kind, at->n);
-	return at->store;
-}
-
 /* True when the fault was met. */
-static bool send_faulty(const struct operation_case *the, const char *subject, struct fault_at at)
+static bool send_faulty(const struct operation_case *the, const char *subject, struct fault at)
 {
-	struct ibid *own = bed_ibid(&bed, &(struct api_seams){.wrap = wrap, .user = &at});
+	struct ibid *own = bed_ibid(&bed, &(struct api_seams){.wrap = fault_set, .user = &at});
 	struct ibid_err err = {0};
 	char said[64];
 	(void)try_send(own, the, key_for(the, subject), the->payload, subject, said, &err);
-	bool fired = store_fault_fired(at.store);
+	bool fired = at.fired;
 	ibid_close(own);
 	return fired;
 }
 
 /* In a process of its own. False when it came to its end. */
-static bool send_killed(const struct operation_case *the, const char *subject, struct fault_at at)
+static bool send_killed(const struct operation_case *the, const char *subject, struct fault at)
 {
 	pid_t child = fork();
 	assert_true(child >= 0);
@@ -369,7 +357,7 @@ static bool send_killed(const struct operation_case *the, const char *subject, s
 		struct ibid *own = NULL;
 		struct ibid_err err = {0};
 		char said[64] = "";
-		struct api_seams seams = {.wrap = wrap, .user = &at};
+		struct api_seams seams = {.wrap = fault_set, .user = &at};
 		if (api_open(IBID_OPTIONS(.store = bed.url, .contracts = bed.contracts, .busy_ms = 20000),
 		             &seams, &own, &err))
 			_exit(1);
@@ -401,24 +389,12 @@ static void recover_staged(void)
 		fail_msg("%s", err.text);
 }
 
-static void count_verb(void *user, const char *verb, bool after, enum ibid_code code)
-{
-	unsigned *count = user;
-	(void)code;
-	*count += !after && strcmp(verb, "close") != 0 && strcmp(verb, "free_script") != 0;
-}
-
-static struct store *wrap_count(void *user, struct store *store)
-{
-	return store_trace_wrap(store, count_verb, user);
-}
-
 /* Opening changes nothing that a command has done. */
-static unsigned verbs_of_opening(void)
+static unsigned points_of_opening(enum fault_kind kind)
 {
-	unsigned count = 0;
-	ibid_close(bed_ibid(&bed, &(struct api_seams){.wrap = wrap_count, .user = &count}));
-	return count;
+	struct fault fault = {.kind = kind};
+	ibid_close(bed_ibid(&bed, &(struct api_seams){.wrap = fault_set, .user = &fault}));
+	return fault.points;
 }
 
 static void open_with_inquiry(void)
@@ -430,17 +406,18 @@ static void open_with_inquiry(void)
 
 static void disturb_everywhere(const struct operation_case *the, size_t index, enum fault_kind kind)
 {
-	unsigned opening = verbs_of_opening(), n = opening;
-	bool kills = kind == FAULT_KILL_BEFORE || kind == FAULT_KILL_AFTER, met = true;
+	unsigned opening = points_of_opening(kind), n = opening;
+	bool met = true;
+	fault_path(the->name);
 	while (met) {
 		char subject[64], said[64];
 		struct ibid_err err = {0};
-		assert_true(++n < opening + VERBS_MAX);
+		assert_true(++n < opening + POINTS_MAX);
 		snprintf(subject, sizeof subject, "k-%zu-%d-%u", index, (int)kind, n);
 		make_case(the, subject);
 		ibid_close(ibid); /* nothing that is open survives a fork */
-		struct fault_at at = {kind, n, NULL};
-		met = kills ? send_killed(the, subject, at) : send_faulty(the, subject, at);
+		struct fault at = {.kind = kind, .at = n};
+		met = kind == FAULT_KILL ? send_killed(the, subject, at) : send_faulty(the, subject, at);
 		open_with_inquiry();
 		if (is_staged(the))
 			recover_staged();
@@ -451,27 +428,25 @@ static void disturb_everywhere(const struct operation_case *the, size_t index, e
 			fail_msg("%s, fault %d at %u: %s", the->name, (int)kind, n, said);
 		expect_one(the, subject);
 	}
-	assert_true(n > opening + 3); /* it did go through the verbs of a command */
+	assert_true(n > opening + 3); /* it did go through the statements of a command */
 }
 
 static void
-of_a_command_killed_at_any_verb_and_sent_again_one_effect_is_left(void **state) /* A07 */
+of_a_command_killed_at_any_statement_and_sent_again_one_effect_is_left(void **state) /* A07 */
 {
 	(void)state;
 	for (size_t i = 0; i < CASES; i++) {
-		disturb_everywhere(&cases[i], i, FAULT_KILL_BEFORE);
-		disturb_everywhere(&cases[i], i, FAULT_KILL_AFTER);
+		disturb_everywhere(&cases[i], i, FAULT_KILL);
 	}
 }
 
 static void
-of_a_command_disturbed_at_any_verb_and_sent_again_one_effect_is_left(void **state) /* A07 */
+of_a_command_disturbed_at_any_statement_and_sent_again_one_effect_is_left(void **state) /* A07 */
 {
 	(void)state;
 	for (size_t i = 0; i < CASES; i++) {
-		disturb_everywhere(&cases[i], i, FAULT_ERROR_BEFORE);
-		disturb_everywhere(&cases[i], i, FAULT_ERROR_AFTER);
-		disturb_everywhere(&cases[i], i, FAULT_UNKNOWN_BEFORE);
+		disturb_everywhere(&cases[i], i, FAULT_FAIL);
+		disturb_everywhere(&cases[i], i, FAULT_LOSE);
 	}
 }
 
@@ -516,8 +491,8 @@ int main(int argc, char **argv)
 	    TEST(every_operation_has_one_effect_however_it_is_repeated),
 	    TEST(of_eight_with_one_key_one_is_executed),
 	    TEST(of_eight_with_keys_of_their_own_one_is_executed),
-	    TEST(of_a_command_killed_at_any_verb_and_sent_again_one_effect_is_left),
-	    TEST(of_a_command_disturbed_at_any_verb_and_sent_again_one_effect_is_left),
+	    TEST(of_a_command_killed_at_any_statement_and_sent_again_one_effect_is_left),
+	    TEST(of_a_command_disturbed_at_any_statement_and_sent_again_one_effect_is_left),
 	    TEST(an_increment_that_says_it_commutes_is_found_out),
 	};
 	return cmocka_run_group_tests_name("operations", tests, NULL, NULL);

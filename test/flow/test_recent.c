@@ -2,6 +2,7 @@
 /* test_recent.c -- duplicates that come again and again, answered from memory as the store would
  * answer them, on both stores. What the store is asked for is counted. The clock is moved. */
 #include "support/bed.h"
+#include "support/looks.h"
 
 #include "command/recent.h"
 #include "retention/erase.h"
@@ -21,18 +22,17 @@ static struct ibid *ibid;
 static struct env_virtual clock_env;
 static atomic_int asked; /* how often the store was asked for a command */
 
-static void on_verb(void *user, const char *verb, bool after, enum ibid_code code)
+static void on_look(void *user, enum look look, bool after, enum ibid_code code)
 {
-	static const char *const looks[] = {"claim", "express", "run_group"};
 	(void)user;
+	(void)look;
 	(void)code;
-	for (size_t i = 0; !after && i < sizeof looks / sizeof *looks; i++)
-		asked += strcmp(verb, looks[i]) == 0;
+	asked += !after;
 }
 
 static struct store *wrap(void *user, struct store *store)
 {
-	return store_trace_wrap(store, on_verb, user);
+	return looks_wrap(store, on_look, user);
 }
 
 static void write_contract(const char *name, const char *more)

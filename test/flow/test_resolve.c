@@ -4,6 +4,8 @@
 #include "command/staged.h"
 #include "retention/retain.h"
 #include "support/bed.h"
+#include "support/ended.h"
+#include "support/fault.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -160,28 +162,43 @@ static void end_leases(void)
 
 /* ---- A watch on the store ------------------------------------------------------------------- */
 
-/* Counts what is written, and does something once after a verb. */
+/* Counts what is written, and does something once after a statement. */
 struct watch {
 	size_t writes;
 	const char *after;
 	void (*act)(void);
+	struct hook hook;
 };
 
-static void watch_verb(void *user, const char *verb, bool after, enum ibid_code code)
+static bool is_write(const char *statement)
+{
+	static const char *const ends[] = {"commit", "_put", "_insert", "_replace", "_resolve"};
+	size_t size = strlen(statement);
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+		if (size >= strlen(ends[i]) && strcmp(statement + size - strlen(ends[i]), ends[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool watch_statement(void *user, const struct hook_point *point)
 {
 	struct watch *watch = user;
-	(void)code;
-	watch->writes += after && (strncmp(verb, "put_", 4) == 0 || strcmp(verb, "commit") == 0 ||
-	                           strcmp(verb, "resolve_exception") == 0);
-	if (!after || !watch->after || strcmp(verb, watch->after) != 0)
-		return;
+	if (point->kind != HOOK_AFTER)
+		return false;
+	watch->writes += is_write(point->statement);
+	if (!watch->after || strcmp(point->statement, watch->after) != 0)
+		return false;
 	watch->after = NULL;
 	watch->act();
+	return false;
 }
 
 static struct store *wrap_watch(void *user, struct store *store)
 {
-	return store_trace_wrap(store, watch_verb, user);
+	struct watch *watch = user;
+	watch->hook = (struct hook){watch_statement, user};
+	store->hook = &watch->hook;
+	return store;
 }
 
 static struct ibid *watched(struct watch *watch)
@@ -510,7 +527,7 @@ static void look_meanwhile(void)
 static void who_finds_out_second_is_fenced_and_says_nothing(void **state) /* I6 */
 {
 	(void)state;
-	struct watch watch = {.after = "list_unknown", .act = look_meanwhile};
+	struct watch watch = {.after = "command_list_unknown", .act = look_meanwhile};
 	struct ibid *other = watched(&watch);
 	ibid_staged_free(lose("charge", "k-1", "done"));
 	struct told told = look_again(other, false);
@@ -618,38 +635,23 @@ static void two_look_at_once_and_each_command_is_ended_by_one(void **state) /* I
 	assert_int_equal(open_items(), 0);
 }
 
-struct fault_at {
-	enum fault_kind kind;
-	unsigned n;
-	struct store *store;
-};
-
-static struct store *wrap_fault(void *user, struct store *store)
+static unsigned points_of_opening(enum fault_kind kind)
 {
-	struct fault_at *at = user;
-	return at->store = store_fault_wrap(store, at->kind, at->n);
-}
-
-static unsigned verbs_of_opening(void)
-{
-	struct fault_at at = {.kind = FAULT_ERROR_BEFORE, .n = 1000000};
-	struct api_seams seams = {.wrap = wrap_fault, .user = &at};
-	struct ibid *own = bed_ibid(&bed, &seams);
-	unsigned verbs = store_fault_verbs(at.store);
-	ibid_close(own);
-	return verbs;
+	struct fault fault = {.kind = kind};
+	ibid_close(bed_ibid(&bed, &(struct api_seams){.wrap = fault_set, .user = &fault}));
+	return fault.points;
 }
 
 /* True: SIGKILL ended it. One that came to its end says so itself: under valgrind its exit code
  * speaks of memory that its parent holds. */
-static bool look_again_and_die(struct fault_at *at)
+static bool look_again_and_die(struct fault *at)
 {
 	int status, said[2];
 	char end = 0;
 	assert_int_equal(pipe(said), 0);
 	pid_t child = fork();
 	if (child == 0) {
-		struct api_seams seams = {.wrap = wrap_fault, .user = at};
+		struct api_seams seams = {.wrap = fault_set, .user = at};
 		struct ibid *own = bed_ibid(&bed, &seams);
 		size_t count;
 		(void)!ibid_recover(own, IBID_RECOVERY(.unknown = true), &count, NULL);
@@ -665,56 +667,52 @@ static bool look_again_and_die(struct fault_at *at)
 	return !ended;
 }
 
-static void a_look_killed_at_any_verb_is_repeated_and_ends_it_once(void **state) /* I1 */
+static void a_look_killed_at_any_statement_is_repeated_and_ends_it_once(void **state) /* I1 */
 {
 	(void)state;
-	static const enum fault_kind kinds[] = {FAULT_KILL_BEFORE, FAULT_KILL_AFTER};
-	unsigned opening = verbs_of_opening();
+	unsigned opening = points_of_opening(FAULT_KILL), n = 1;
 	int64_t ended = 0;
-	for (size_t kind = 0; kind < 2; kind++) {
-		unsigned n = 1;
-		for (bool dead = true; dead; n++) {
-			char key[32];
-			snprintf(key, sizeof key, "k-%zu-%u", kind, n);
-			struct fault_at at = {.kind = kinds[kind], .n = opening + n};
-			ibid_staged_free(lose("charge", key, "done"));
-			dead = look_again_and_die(&at);
-			/* All of it, or nothing. */
-			assert_int_equal(open_items(), in_state("UNKNOWN"));
-			assert_int_equal(resolved_items("confirmed-executed"), in_state("COMPLETED"));
-			assert_int_equal(audits(), in_state("COMPLETED"));
-			(void)look_again(ibid, false);
-			expect_stage("charge", key, "replayed executed 201");
-			ended++;
-			assert_int_equal(audits(), ended);
-			assert_int_equal(bed_number(&bed, "select count(*) from ibid.event"), ended);
-			assert_int_equal(resolved_items("confirmed-executed"), ended);
-		}
-		assert_true(n > 6); /* the kills have met all of it */
+	fault_path("look");
+	for (bool dead = true; dead; n++) {
+		char key[32];
+		snprintf(key, sizeof key, "k-%u", n);
+		struct fault at = {.kind = FAULT_KILL, .at = opening + n};
+		ibid_staged_free(lose("charge", key, "done"));
+		dead = look_again_and_die(&at);
+		/* All of it, or nothing. */
+		assert_int_equal(open_items(), in_state("UNKNOWN"));
+		assert_int_equal(resolved_items("confirmed-executed"), in_state("COMPLETED"));
+		assert_int_equal(audits(), in_state("COMPLETED"));
+		(void)look_again(ibid, false);
+		expect_stage("charge", key, "replayed executed 201");
+		ended++;
+		assert_int_equal(audits(), ended);
+		assert_int_equal(bed_number(&bed, "select count(*) from ibid.event"), ended);
+		assert_int_equal(resolved_items("confirmed-executed"), ended);
 	}
+	assert_true(n > 6); /* the kills have met all of it */
 }
 
-static void a_look_that_fails_at_any_verb_tells_what_is_true(void **state) /* I7 */
+static void a_look_that_fails_at_any_statement_tells_what_is_true(void **state) /* I7 */
 {
 	(void)state;
-	static const enum fault_kind kinds[] = {FAULT_ERROR_BEFORE, FAULT_ERROR_AFTER,
-	                                        FAULT_UNKNOWN_BEFORE};
-	unsigned opening = verbs_of_opening();
 	int64_t done = 0;
-	for (size_t kind = 0; kind < 3; kind++) {
+	fault_path("look");
+	for (int kind = FAULT_FAIL; kind <= FAULT_LOSE; kind++) {
+		unsigned opening = points_of_opening((enum fault_kind)kind);
 		bool fired = true;
 		for (unsigned n = 1; fired; n++) {
 			char key[32];
 			struct told told = {0};
 			size_t count = 0;
-			struct fault_at at = {.kind = kinds[kind], .n = opening + n};
-			struct api_seams seams = {.wrap = wrap_fault, .user = &at};
+			struct fault at = {.kind = (enum fault_kind)kind, .at = opening + n};
+			struct api_seams seams = {.wrap = fault_set, .user = &at};
 			struct ibid *own = bed_ibid(&bed, &seams);
-			snprintf(key, sizeof key, "k-%zu-%u", kind, n);
+			snprintf(key, sizeof key, "k-%d-%u", kind, n);
 			ibid_staged_free(lose("charge", key, "done"));
 			(void)!ibid_recover(own, IBID_RECOVERY(.unknown = true, .tell = hear, .user = &told),
 			                    &count, NULL);
-			fired = store_fault_fired(at.store);
+			fired = at.fired;
 			if (told.ended) {
 				assert_string_equal(told.said, "executed 201");
 				assert_int_equal(in_state("UNKNOWN"), 0);
@@ -730,24 +728,14 @@ static void a_look_that_fails_at_any_verb_tells_what_is_true(void **state) /* I7
 	}
 }
 
-static struct store *wrap_fault_and_watch(void *user, struct store *store)
-{
-	/* list_stale, list_unknown, claim, run_script, put_audit, put_command, resolve_exception */
-	enum { COMMIT = 8 };
-	return store_trace_wrap(
-	    store_fault_wrap(store, FAULT_UNKNOWN_BEFORE, verbs_of_opening() + COMMIT), watch_verb,
-	    user);
-}
-
 static void a_lost_commit_is_not_taken_for_that_of_another(void **state) /* I7 I6 */
 {
 	(void)state;
-	struct watch watch = {.after = "commit", .act = look_meanwhile};
-	struct api_seams seams = {.wrap = wrap_fault_and_watch, .user = &watch};
-	struct ibid *own = bed_ibid(&bed, &seams);
+	struct ibid *own = bed_ibid(&bed, &(struct api_seams){.wrap = ended_wrap});
 	ibid_staged_free(lose("charge", "k-1", "done"));
+	lost_meanwhile = look_meanwhile;
 	struct told told = look_again(own, false);
-	assert_null(watch.after);
+	assert_null(lost_meanwhile);
 	assert_int_equal(told.ended + told.left, 0); /* the other one has told it */
 	assert_int_equal(in_state("COMPLETED"), 1);
 	assert_int_equal(audits(), 1);
@@ -945,8 +933,8 @@ int main(int argc, char **argv)
 	    TEST(who_finds_out_second_is_fenced_and_says_nothing),
 	    TEST(a_slow_inquiry_can_not_touch_the_next_run),
 	    TEST(two_look_at_once_and_each_command_is_ended_by_one),
-	    TEST(a_look_killed_at_any_verb_is_repeated_and_ends_it_once),
-	    TEST(a_look_that_fails_at_any_verb_tells_what_is_true),
+	    TEST(a_look_killed_at_any_statement_is_repeated_and_ends_it_once),
+	    TEST(a_look_that_fails_at_any_statement_tells_what_is_true),
 	    TEST(a_lost_commit_is_not_taken_for_that_of_another),
 	    TEST(a_refusal_is_replayed_byte_for_byte),
 	    TEST(a_refusal_is_final_and_kept_as_the_contract_says),

@@ -2,6 +2,7 @@
 /* test_retain.c -- what becomes of commands after their time, through the public surface, on both
  * stores. The clock is moved, never waited for. */
 #include "support/bed.h"
+#include "support/fault.h"
 
 #include "command/duplicates.h"
 #include "retention/retain.h"
@@ -342,44 +343,49 @@ static void a_storm_of_duplicates_is_counted_exactly(void **state) /* B18 */
 	assert_int_equal(rows("ibid.duplicate_seen") + duplicates("unlisted", "k"), 4 * STORM);
 }
 
-/* Notes which verbs run on the thread that submits. */
-struct verbs {
+/* Notes which writes run on the thread that submits. */
+struct writes {
 	pthread_t caller;
+	struct hook hook;
 	int caller_writes, flushes;
 };
 
-static void note_verb(void *user, const char *verb, bool after, enum ibid_code code)
+static bool note_write(void *user, const struct hook_point *point)
 {
-	struct verbs *verbs = user;
-	(void)code;
-	if (after)
-		return;
-	bool flush = strcmp(verb, "put_duplicates") == 0;
-	bool write = flush || strcmp(verb, "commit") == 0 || strcmp(verb, "put_evidence") == 0;
-	if (write && pthread_equal(pthread_self(), verbs->caller))
-		verbs->caller_writes++;
+	struct writes *writes = user;
+	if (point->kind != HOOK_BEFORE)
+		return false;
+	bool flush = strcmp(point->statement, "duplicate_put") == 0;
+	bool write = flush || strcmp(point->statement, "commit") == 0 ||
+	             strcmp(point->statement, "evidence_count") == 0;
+	if (write && pthread_equal(pthread_self(), writes->caller))
+		writes->caller_writes++;
 	if (flush)
-		__atomic_add_fetch(&verbs->flushes, 1, __ATOMIC_SEQ_CST);
+		__atomic_add_fetch(&writes->flushes, 1, __ATOMIC_SEQ_CST);
+	return false;
 }
 
-static struct store *trace_verbs(void *user, struct store *store)
+static struct store *watch_writes(void *user, struct store *store)
 {
-	return store_trace_wrap(store, note_verb, user);
+	struct writes *writes = user;
+	writes->hook = (struct hook){note_write, user};
+	store->hook = &writes->hook;
+	return store;
 }
 
 static void a_replay_writes_nothing_in_its_callers_path(void **state) /* B18 */
 {
 	(void)state;
-	struct verbs verbs = {.caller = pthread_self()};
-	struct ibid *own = bed_ibid(&bed, &(struct api_seams){.wrap = trace_verbs, .user = &verbs});
+	struct writes writes = {.caller = pthread_self()};
+	struct ibid *own = bed_ibid(&bed, &(struct api_seams){.wrap = watch_writes, .user = &writes});
 	bed_expect(own, "pay-each", "k", PAYLOAD("r-1"), "executed 201");
-	verbs.caller_writes = 0;
+	writes.caller_writes = 0;
 	/* Until the thread has written: it does so without being asked, after a second or when there is
 	 * much. */
-	for (int i = 0; i < 1000000 && !__atomic_load_n(&verbs.flushes, __ATOMIC_SEQ_CST); i++)
+	for (int i = 0; i < 1000000 && !__atomic_load_n(&writes.flushes, __ATOMIC_SEQ_CST); i++)
 		bed_expect(own, "pay-each", "k", PAYLOAD("r-1"), "replayed executed 201");
-	assert_true(verbs.flushes > 0);
-	assert_int_equal(verbs.caller_writes, 0);
+	assert_true(writes.flushes > 0);
+	assert_int_equal(writes.caller_writes, 0);
 	ibid_close(own);
 }
 
@@ -655,29 +661,26 @@ static void two_retentions_at_once_remove_everything_once(void **state) /* B10 *
 	assert_int_equal(rows("ibid.command"), 1);
 }
 
-static struct store *fail_at(void *user, struct store *store)
-{
-	return store_fault_wrap(store, FAULT_ERROR_AFTER, *(unsigned *)user);
-}
-
 static void a_retention_that_was_broken_off_is_finished_by_the_next(void **state) /* B10 */
 {
 	(void)state;
 	fill();
+	fault_path("retention");
 	env_virtual_advance(&clock_env, 3700 * DAY_US);
-	for (unsigned n = 1; n < 200; n++) {
+	for (unsigned n = 1;; n++) {
+		struct fault fault = {.kind = FAULT_LOSE, .at = n};
 		struct ibid_err err = {0};
 		struct retention_count count;
 		struct ibid *own = NULL;
 		bool finished;
 		if (api_open(IBID_OPTIONS(.store = bed.url, .contracts = bed.contracts),
-		             &(struct api_seams){.env = &clock_env.env, .wrap = fail_at, .user = &n}, &own,
-		             &err))
+		             &(struct api_seams){.env = &clock_env.env, .wrap = fault_set, .user = &fault},
+		             &own, &err))
 			continue; /* the fault was in opening */
 		struct retain_options options = {.batch = 2};
 		enum ibid_code code = ledger_retain(own->ledger->store, own->ledger->contracts,
 		                                    &clock_env.env, &options, &count, &finished, &err);
-		bool fired = store_fault_fired(own->ledger->store);
+		bool fired = fault.fired;
 		ibid_close(own);
 		if (!fired) {
 			assert_int_equal(code, IBID_OK);

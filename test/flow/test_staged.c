@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_staged.c -- work that is done between two transactions, and workers that go silent in it. */
 #include "support/bed.h"
+#include "support/fault.h"
 
 #include <libpq-fe.h>
 #include <pthread.h>
@@ -465,34 +466,39 @@ static void a_renewed_lease_is_not_stale(void **state) /* B06 */
 }
 
 struct renewal {
-	const char *after; /* this verb of recovery */
+	const char *after; /* this statement of recovery */
 	struct ibid_staged *staged;
+	struct hook hook;
 	bool done;
 };
 
-static void renew_meanwhile(void *user, const char *verb, bool after, enum ibid_code code)
+static bool renew_meanwhile(void *user, const struct hook_point *point)
 {
 	struct renewal *renewal = user;
-	(void)code;
-	if (!after || strcmp(verb, renewal->after) != 0 || renewal->done)
-		return;
+	if (point->kind != HOOK_AFTER || strcmp(point->statement, renewal->after) != 0 || renewal->done)
+		return false;
 	renewal->done = true;
 	assert_int_equal(ibid_staged_renew(renewal->staged, NULL), IBID_OK);
+	return false;
 }
 
-static struct store *wrap_trace(void *user, struct store *store)
+static struct store *watch_recovery(void *user, struct store *store)
 {
-	return store_trace_wrap(store, renew_meanwhile, user);
+	struct renewal *renewal = user;
+	renewal->hook = (struct hook){renew_meanwhile, user};
+	store->hook = &renewal->hook;
+	return store;
 }
 
 static void a_lease_renewed_while_recovery_looks_is_not_taken(void **state) /* B06 */
 {
 	(void)state;
 	/* On SQLite nobody can renew while recovery has claimed it. */
-	static const char *const verbs[] = {"list_stale", "claim"};
+	static const char *const statements[] = {"command_list_stale", "claim_find"};
 	for (size_t i = 0; i < (bed.kind == BED_SQLITE ? 1 : 2); i++) {
-		struct renewal renewal = {.after = verbs[i], .staged = stage(ibid, "charge", verbs[i])};
-		struct api_seams seams = {.wrap = wrap_trace, .user = &renewal};
+		struct renewal renewal = {.after = statements[i],
+		                          .staged = stage(ibid, "charge", statements[i])};
+		struct api_seams seams = {.wrap = watch_recovery, .user = &renewal};
 		struct ibid *other = bed_ibid(&bed, &seams);
 		end_leases();
 		struct told told = recover(other, false);
@@ -795,47 +801,32 @@ static void a_worker_killed_between_stage_and_finish_is_recovered(void **state) 
 	assert_rows(1, 1, 1);
 }
 
-struct fault_at {
-	enum fault_kind kind;
-	unsigned n;
-	struct store *store;
-};
-
-static struct store *wrap_fault(void *user, struct store *store)
+static unsigned points_of_opening(enum fault_kind kind)
 {
-	struct fault_at *at = user;
-	return at->store = store_fault_wrap(store, at->kind, at->n);
-}
-
-static unsigned verbs_of_opening(void)
-{
-	struct fault_at at = {.kind = FAULT_ERROR_BEFORE, .n = 1000000};
-	struct api_seams seams = {.wrap = wrap_fault, .user = &at};
-	struct ibid *own = bed_ibid(&bed, &seams);
-	unsigned verbs = store_fault_verbs(at.store);
-	ibid_close(own);
-	return verbs;
+	struct fault fault = {.kind = kind};
+	ibid_close(bed_ibid(&bed, &(struct api_seams){.wrap = fault_set, .user = &fault}));
+	return fault.points;
 }
 
 static void recover_with_fault(void *user)
 {
-	struct api_seams seams = {.wrap = wrap_fault, .user = user};
+	struct api_seams seams = {.wrap = fault_set, .user = user};
 	struct ibid *own = bed_ibid(&bed, &seams);
 	size_t count;
 	(void)!ibid_recover(own, IBID_RECOVERY(.tenant = "t"), &count, NULL);
 	ibid_close(own);
 }
 
-static void a_recovery_killed_at_any_verb_is_repeated_and_ends_it_once(void **state) /* B06 */
+static void a_recovery_killed_at_any_statement_is_repeated_and_ends_it_once(void **state) /* B06 */
 {
 	(void)state;
-	unsigned opening = verbs_of_opening(), n = 1;
+	unsigned opening = points_of_opening(FAULT_KILL), n = 1;
+	fault_path("recovery");
 	for (bool dead = true; dead; n++) {
 		char key[32];
 		snprintf(key, sizeof key, "k-%u", n);
 		struct ibid_staged *staged = stage(ibid, "charge", key);
-		struct fault_at at = {.kind = n % 2 ? FAULT_KILL_BEFORE : FAULT_KILL_AFTER,
-		                      .n = opening + n};
+		struct fault at = {.kind = FAULT_KILL, .at = opening + n};
 		add_charge(id_of(staged), "done");
 		ibid_staged_free(staged); /* a child that inherits it is said to leak it */
 		end_leases();
@@ -848,24 +839,23 @@ static void a_recovery_killed_at_any_verb_is_repeated_and_ends_it_once(void **st
 	assert_true(n > 8); /* the kills have met all of it */
 }
 
-static void a_finish_whose_commit_is_lost_at_any_verb_ends_it_once(void **state) /* I7 */
+static void a_finish_that_fails_at_any_statement_ends_it_once(void **state) /* I7 */
 {
 	(void)state;
-	static const enum fault_kind kinds[] = {FAULT_ERROR_BEFORE, FAULT_ERROR_AFTER,
-	                                        FAULT_UNKNOWN_BEFORE};
-	unsigned opening = verbs_of_opening();
 	int64_t ended = 0;
-	for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
+	fault_path("finish");
+	for (int kind = FAULT_FAIL; kind <= FAULT_LOSE; kind++) {
+		unsigned opening = points_of_opening((enum fault_kind)kind);
 		bool fired = true;
 		for (unsigned n = 1; fired; n++) {
 			char key[32];
-			struct fault_at at = {.kind = kinds[kind], .n = opening + n};
-			struct api_seams seams = {.wrap = wrap_fault, .user = &at};
+			struct fault at = {.kind = (enum fault_kind)kind, .at = opening + n};
+			struct api_seams seams = {.wrap = fault_set, .user = &at};
 			struct ibid *own = bed_ibid(&bed, &seams);
 			struct ibid_staged *staged = NULL;
 			struct ibid_result *result = NULL;
 			struct ibid_err err;
-			snprintf(key, sizeof key, "k-%zu-%u", kind, n);
+			snprintf(key, sizeof key, "k-%d-%u", kind, n);
 			/* What the caller of a real one does: the same again. */
 			for (int turn = 0; turn < 3 && !staged; turn++) {
 				(void)!try_stage(own, "charge", key, payload, &staged, &result, &err);
@@ -883,7 +873,7 @@ static void a_finish_whose_commit_is_lost_at_any_verb_ends_it_once(void **state)
 				assert_int_equal(ibid_result_decision(result), IBID_DECISION_EXECUTED);
 				ended++;
 			}
-			fired = store_fault_fired(at.store);
+			fired = at.fired;
 			assert_rows(ended, ended, ended);
 			ibid_result_free(result);
 			ibid_staged_free(staged);
@@ -1047,8 +1037,8 @@ int main(int argc, char **argv)
 	    TEST(the_inquiry_of_a_program_decides),
 	    TEST(without_a_registered_inquiry_a_person_decides),
 	    TEST(a_worker_killed_between_stage_and_finish_is_recovered),
-	    TEST(a_recovery_killed_at_any_verb_is_repeated_and_ends_it_once),
-	    TEST(a_finish_whose_commit_is_lost_at_any_verb_ends_it_once),
+	    TEST(a_recovery_killed_at_any_statement_is_repeated_and_ends_it_once),
+	    TEST(a_finish_that_fails_at_any_statement_ends_it_once),
 	    TEST(two_recover_at_once_and_each_command_is_ended_by_one),
 	    TEST(a_worker_finishes_amid_a_crowd_of_duplicates),
 	    TEST(a_worker_that_wakes_up_races_recovery_and_one_of_them_ends_it),

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_worker_pool.c -- many commands by few threads: what ledger_submit gives, whoever waits (B05, K10).
+/* test_worker_pool.c -- many commands by few threads: what ledger_submit gives, whoever waits (B05,
+ * K10).
  */
 #include "support/bed.h"
+#include "support/looks.h"
 
 #include "command/group.h"
 #include "command/worker_pool.h"
@@ -385,21 +387,21 @@ static void outcomes_are_passed_on_whoever_led(void **state)
 static atomic_size_t awaited;
 static atomic_int groups;
 
-static void on_verb(void *user, const char *verb, bool after, enum ibid_code code)
+static void on_look(void *user, enum look look, bool after, enum ibid_code code)
 {
 	(void)user;
 	(void)code;
 	if (after || !awaited)
 		return;
-	groups += strcmp(verb, "run_group") == 0;
-	if (strcmp(verb, "claim") == 0 || strcmp(verb, "express") == 0)
+	groups += look == LOOK_GROUP;
+	if (look == LOOK_ALONE)
 		while (group_waiting(ibid->ledger->group) < awaited)
 			sched_yield();
 }
 
 static struct store *wrap(void *user, struct store *store)
 {
-	return store_trace_wrap(store, on_verb, user);
+	return looks_wrap(store, on_look, user);
 }
 
 static void a_few_go_together_and_of_a_crowd_half(void **state)

@@ -307,32 +307,35 @@ static void *resolve_in_thread(void *user)
 
 /* Tells the other thread that the verb has begun. */
 struct started {
+	struct hook hook;
 	bool yes;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 };
 
-static void note_resolve(void *user, const char *verb, bool after, enum ibid_code code)
+static bool note_start(void *user, const struct hook_point *point)
 {
 	struct started *started = user;
-	(void)code;
-	if (after || strcmp(verb, "resolve") != 0)
-		return;
+	(void)point;
 	pthread_mutex_lock(&started->lock);
 	started->yes = true;
 	pthread_cond_signal(&started->changed);
 	pthread_mutex_unlock(&started->lock);
+	return false;
 }
 
 void resolve_waits_for_the_twin_and_then_finds_its_row(void **state) /* B15, I7 */
 {
 	struct bed *bed = bed_of(state);
-	struct started started = {false, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER};
-	struct store *other = store_trace_wrap(backend->again(), note_resolve, &started);
+	struct started started = {.lock = PTHREAD_MUTEX_INITIALIZER,
+	                          .changed = PTHREAD_COND_INITIALIZER,
+	                          .hook = {note_start, &started}};
+	struct store *other = backend->again();
 	struct resolving waiting = {.store = other};
 	struct command_row row = completed("k-1", 1);
 	pthread_t thread;
 	struct tx *tx = claim_free(bed, "k-1", 1);
+	other->hook = &started.hook;
 	pthread_create(&thread, NULL, resolve_in_thread, &waiting);
 	pthread_mutex_lock(&started.lock);
 	while (!started.yes)

@@ -7,6 +7,7 @@
 #include "store/sqlite/sql.h"
 #include "store/suite.h"
 #include "support/disk.h"
+#include "support/fault.h"
 #include "support/scratch.h"
 
 #include <dirent.h>
@@ -1762,39 +1763,37 @@ static void cursor_of_another_store_is_refused(void **state)
 	arena_release(&arena);
 }
 
-/* ---- Decorators ----------------------------------------------------------------------------- */
+/* ---- Faults --------------------------------------------------------------------------------- */
 
-struct heard {
-	char text[1024];
-};
-
-static void hear(void *user, const char *verb, bool after, enum ibid_code code)
+static bool hear(void *user, const struct hook_point *point)
 {
-	struct heard *heard = user;
-	size_t used = strlen(heard->text);
-	if (after)
-		snprintf(heard->text + used, sizeof heard->text - used, "%s=%s ", verb,
-		         ibid_code_name(code));
+	static const char *const marks[] = {[HOOK_BEFORE] = "(", [HOOK_AFTER] = ") "};
+	char *text = user;
+	size_t used = strlen(text);
+	snprintf(text + used, 1024 - used, "%s%s", point->kind == HOOK_BEFORE ? point->statement : "",
+	         marks[point->kind]);
+	return false;
 }
 
-static void trace_tells_every_verb_and_its_code(void **state)
+static void hook_is_told_every_statement(void **state)
 {
-	struct heard heard = {""};
+	char heard[1024] = "";
+	const struct hook hook = {hear, heard};
 	struct ibid_err err;
 	(void)state;
-	struct store *store = store_trace_wrap(ready(), hear, &heard);
-	assert_string_equal(store->ops->name, "sqlite");
+	struct store *store = ready();
+	store->hook = &hook;
 	struct tx *tx = claim_free(store, "k-1", 1);
-	assert_ptr_equal(tx->store, store);
 	assert_int_equal(complete(&tx, "k-1", 1, 10, &err), IBID_OK);
 	tx = claim_free(store, "k-2", 2);
 	store->ops->rollback(&tx);
 	store_close(store);
-	assert_string_equal(heard.text, "claim=ok put_audit=ok put_command=ok commit=ok claim=ok "
-	                                "rollback=ok close=ok ");
+	assert_string_equal(heard, "command_get() begin() command_get() audit_put() command_put() "
+	                           "answer_put() commit() command_get() begin() command_get() "
+	                           "rollback() ");
 }
 
-/* One command on a store that fails at its n-th verb; what it said. */
+/* One command on a store that fails at its n-th statement; what it said. */
 static enum ibid_code faulty_command(struct store *store, const char *key, unsigned n)
 {
 	struct arena arena = {0};
@@ -1807,70 +1806,70 @@ static enum ibid_code faulty_command(struct store *store, const char *key, unsig
 	return code;
 }
 
-/* What a command says when its n-th verb fails, and what is left of it. */
+/* command_get, begin, command_get, audit_put, command_put, answer_put, commit */
+enum { COMMIT = 7 };
+
+/* What a command says when its n-th statement fails, and what is left of it. */
 static void assert_fault(enum fault_kind kind, unsigned n, enum ibid_code expected, int64_t rows)
 {
-	struct store *store = store_fault_wrap(ready(), kind, n);
+	struct fault fault = {.kind = kind, .at = n};
+	struct store *store = fault_set(&fault, ready());
 	assert_int_equal(faulty_command(store, "k-1", 1), expected);
-	assert_true(store_fault_fired(store));
-	assert_int_equal(store_fault_verbs(store), n);
+	assert_true(fault.fired);
 	assert_int_equal(number("select count(*) from ibid_command"), rows);
 	assert_int_equal(faulty_command(store, "k-1", 1), IBID_OK); /* it acts once */
 	assert_int_equal(number("select count(*) from ibid_command"), 1);
 	store_close(store);
 }
 
-static void fault_acts_once_at_each_verb(void **state)
+static void a_statement_that_fails_leaves_nothing_and_a_commit_is_unknown(void **state) /* I7 */
 {
 	(void)state;
-	for (unsigned n = 1; n <= 3; n++) { /* claim, put_audit, put_command */
-		assert_fault(FAULT_ERROR_BEFORE, n, IBID_UNAVAILABLE, 0);
-		assert_fault(FAULT_ERROR_AFTER, n, IBID_UNAVAILABLE, 0);
-		assert_fault(FAULT_UNKNOWN_BEFORE, n, IBID_UNAVAILABLE, 0);
+	fault_path("command");
+	for (unsigned n = 1; n < COMMIT; n++) {
+		assert_fault(FAULT_FAIL, n, IBID_IO, 0);
+		assert_fault(FAULT_LOSE, n, IBID_IO, 0);
 	}
-	assert_fault(FAULT_ERROR_BEFORE, 4, IBID_UNAVAILABLE, 0);
-	assert_fault(FAULT_ERROR_AFTER, 4, IBID_UNKNOWN, 1);
-	assert_fault(FAULT_UNKNOWN_BEFORE, 4, IBID_UNKNOWN, 0);
+	assert_fault(FAULT_FAIL, COMMIT, IBID_UNKNOWN, 0);
+	assert_fault(FAULT_LOSE, COMMIT, IBID_UNKNOWN, 1);
 }
 
-static void fault_beyond_the_last_verb_does_not_fire(void **state)
+static void fault_beyond_the_last_statement_does_not_fire(void **state)
 {
 	(void)state;
-	struct store *store = store_fault_wrap(ready(), FAULT_ERROR_BEFORE, 5);
-	assert_string_equal(store->ops->name, "sqlite");
+	struct fault fault = {.kind = FAULT_FAIL, .at = COMMIT + 1};
+	struct store *store = fault_set(&fault, ready());
 	assert_int_equal(faulty_command(store, "k-1", 1), IBID_OK);
-	assert_false(store_fault_fired(store));
-	assert_int_equal(store_fault_verbs(store), 4);
+	assert_false(fault.fired);
+	assert_int_equal(fault.points, COMMIT);
 	store_close(store);
 }
 
 static unsigned kill_at;
-static enum fault_kind kill_kind;
 
-static void killed_at_a_verb(void)
+static void killed_at_a_statement(void)
 {
-	struct store *store = store_fault_wrap(again(), kill_kind, kill_at);
+	struct fault fault = {.kind = FAULT_KILL, .at = kill_at};
+	struct store *store = fault_set(&fault, again());
 	faulty_command(store, "k-1", 1);
 	store_close(store);
 }
 
-static void kill_at_each_verb_leaves_all_or_nothing(void **state) /* B02, I1 */
+static void kill_at_each_statement_leaves_all_or_nothing(void **state) /* B02, I1 */
 {
 	(void)state;
-	for (int after = 0; after < 2; after++) {
-		kill_kind = after ? FAULT_KILL_AFTER : FAULT_KILL_BEFORE;
-		for (kill_at = 1; kill_at <= 4; kill_at++) {
-			store_close(ready());
-			int status = in_child(killed_at_a_verb);
-			assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-			int64_t expected = after && kill_at == 4;
-			assert_int_equal(number("select count(*) from ibid_command"), expected);
-			assert_int_equal(number("select count(*) from ibid_audit"), expected);
-			struct store *store = again();
-			assert_int_equal(faulty_command(store, "k-1", 1), IBID_OK);
-			store_close(store);
-			assert_int_equal(number("select count(*) from ibid_command"), 1);
-		}
+	fault_path("command");
+	for (kill_at = 1; kill_at <= 2 * COMMIT; kill_at++) { /* before and after each */
+		store_close(ready());
+		int status = in_child(killed_at_a_statement);
+		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+		int64_t expected = kill_at == 2 * COMMIT;
+		assert_int_equal(number("select count(*) from ibid_command"), expected);
+		assert_int_equal(number("select count(*) from ibid_audit"), expected);
+		struct store *store = again();
+		assert_int_equal(faulty_command(store, "k-1", 1), IBID_OK);
+		store_close(store);
+		assert_int_equal(number("select count(*) from ibid_command"), 1);
 	}
 }
 
@@ -2060,10 +2059,10 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(network_file_systems_are_known),
 	    cmocka_unit_test(wal_is_moved_into_the_file_and_gone_after_closing),
 	    cmocka_unit_test(unprepared_file_says_that_it_has_no_schema),
-	    cmocka_unit_test(trace_tells_every_verb_and_its_code),
-	    cmocka_unit_test(fault_acts_once_at_each_verb),
-	    cmocka_unit_test(fault_beyond_the_last_verb_does_not_fire),
-	    cmocka_unit_test(kill_at_each_verb_leaves_all_or_nothing),
+	    cmocka_unit_test(hook_is_told_every_statement),
+	    cmocka_unit_test(a_statement_that_fails_leaves_nothing_and_a_commit_is_unknown),
+	    cmocka_unit_test(fault_beyond_the_last_statement_does_not_fire),
+	    cmocka_unit_test(kill_at_each_statement_leaves_all_or_nothing),
 	    cmocka_unit_test(passwords_are_covered_in_messages),
 	    cmocka_unit_test(names_of_states_are_read_back),
 	};

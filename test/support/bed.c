@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <libpq-fe.h>
+#include <sched.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,6 +210,15 @@ int64_t bed_number(const struct bed *bed, const char *format, ...)
 	int64_t number = run(bed, format, args);
 	va_end(args);
 	return number;
+}
+
+void bed_settle(const struct bed *bed)
+{
+	while (bed->kind == BED_POSTGRES &&
+	       bed_number(bed, "select count(*) from pg_stat_activity where backend_type = 'client "
+	                       "backend' and datname = current_database() and pid <> "
+	                       "pg_backend_pid()"))
+		sched_yield();
 }
 
 void bed_write(const struct bed *bed, const char *name, const char *text)

@@ -41,6 +41,9 @@ void bed_exec(const struct bed *bed, const char *format, ...) __attribute__((for
 int64_t bed_number(const struct bed *bed, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Wait until nobody is connected any more: a server may still run what a dead client had sent. */
+void bed_settle(const struct bed *bed);
+
 /* The database must refuse it with an error that contains `part`. */
 void bed_refuses(const struct bed *bed, const char *sql, const char *part);
 

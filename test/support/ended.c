@@ -2,6 +2,7 @@
 #include "support/ended.h"
 
 int ended_times;
+void (*lost_meanwhile)(void);
 
 static struct store_ops ops;
 static const struct store_ops *plain;
@@ -9,6 +10,13 @@ static const struct store_ops *plain;
 static enum ibid_code commit(struct tx **tx, struct arena *arena, struct outcome *ret,
                              struct ibid_err *err)
 {
+	void (*meanwhile)(void) = lost_meanwhile;
+	if (meanwhile) {
+		lost_meanwhile = NULL;
+		plain->rollback(tx);
+		meanwhile();
+		return err_set(err, IBID_UNKNOWN, "the test lost the commit");
+	}
 	if (ended_times <= 0)
 		return plain->commit(tx, arena, ret, err);
 	ended_times--;
