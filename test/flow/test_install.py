@@ -42,6 +42,17 @@ class Installed(unittest.TestCase):
                         os.path.join(SOURCE, "examples", "c", name + ".c"), *libs, *flags, "-o", program], check=True)
         return program
 
+    def test_nothing_in_it_ends_the_process_and_no_hook_is_exported(self):
+        def names(kind):
+            library = os.path.join(self.lib, "libibid.so")
+            said = subprocess.run(["nm", "-D", kind, library], check=True, capture_output=True, text=True).stdout
+            return {line.split()[-1].split("@")[0] for line in said.splitlines()}
+        imported, exported = names("--undefined-only"), names("--defined-only")
+        self.assertIn("sqlite3_step", imported)
+        self.assertEqual(imported & {"kill", "killpg", "raise", "tgkill", "pthread_kill", "sigqueue", "exit", "_exit", "_Exit"}, set())
+        self.assertIn("ibid_submit", exported)
+        self.assertEqual({name for name in exported if "hook" in name or "fault" in name}, set())
+
     def test_transfer_moves_money_once(self):
         program = self.build("transfer", "-lsqlite3")
         path = os.path.join(self.dir, "transfer.db")
