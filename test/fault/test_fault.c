@@ -299,16 +299,10 @@ static void count_point(struct points *points, const struct met *met)
 	points->total++;
 }
 
-/* On PostgreSQL each point takes long: a statement's first of each kind is always tried, of the
- * others every sixth, which the seed chooses, unless IBID_TEST_WHOLE=1. */
-enum { POINTS_SHARE = 6 };
-
+/* Where a sample is taken, a statement's first of each kind is always in it. */
 static bool takes_part(const struct points *points, const struct met *met, size_t index, unsigned n)
 {
-	const char *whole = getenv("IBID_TEST_WHOLE"), *seed = getenv("IBID_TEST_SEED");
-	if (bed_kind == BED_SQLITE || (whole && strcmp(whole, "1") == 0) || !is_known(points, met))
-		return true;
-	return (index * 7 + n + (seed ? strtoul(seed, NULL, 10) : 0)) % POINTS_SHARE == 0;
+	return !is_known(points, met) || fault_takes_part(index * 7 + n, 6);
 }
 
 /* ---- Errors --------------------------------------------------------------------------------- */

@@ -413,6 +413,8 @@ static void disturb_everywhere(const struct operation_case *the, size_t index, e
 		char subject[64], said[64];
 		struct ibid_err err = {0};
 		assert_true(++n < opening + POINTS_MAX);
+		if (!fault_takes_part(index + n, 2))
+			continue;
 		snprintf(subject, sizeof subject, "k-%zu-%d-%u", index, (int)kind, n);
 		make_case(the, subject);
 		ibid_close(ibid); /* nothing that is open survives a fork */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/fault.h"
 
+#include "support/bed.h"
+
 #include <assert.h>
 #include <pthread.h>
 #include <signal.h>
@@ -53,6 +55,14 @@ void fault_path(const char *name)
 	if (!counted)
 		share_counts();
 	snprintf(counted->path, sizeof counted->path, "%s", name);
+}
+
+bool fault_takes_part(unsigned long point, unsigned share)
+{
+	const char *whole = getenv("IBID_TEST_WHOLE"), *seed = getenv("IBID_TEST_SEED");
+	if (bed_kind == BED_SQLITE || (whole && strcmp(whole, "1") == 0))
+		return true;
+	return (point + (seed ? strtoul(seed, NULL, 10) : 0)) % share == 0;
 }
 
 unsigned fault_count(void)

@@ -48,6 +48,10 @@ bool fault_meets(const struct fault *fault, const struct hook_point *point);
  * fork. */
 void fault_path(const char *name);
 
+/* On PostgreSQL each point takes long: is this one of those that are tried, one in `share`, which
+ * IBID_TEST_SEED chooses? All are with IBID_TEST_WHOLE=1, and on SQLite. */
+bool fault_takes_part(unsigned long point, unsigned share);
+
 /* How many faults have acted, in this process and those that it forked. */
 unsigned fault_count(void);
 
