@@ -7,7 +7,7 @@
 
 #include "contract/contract.h"
 #include "contract/payload.h"
-#include "store/store.h"
+#include "desk/action.h"
 
 /* What a script can rely on: X(symbol, number, meaning). */
 #define CLI_EXITS(X)                                                                               \
@@ -27,10 +27,19 @@ enum cli_exit {
 #undef CLI_EXIT_ENUM
 };
 
+/* What a person does by a command (cmd_act.c). */
+struct cli_act {
+	enum action_verb verb;
+	const char *action;  /* ACTION_DO; NULL: --action names it */
+	const char *subject; /* its type; NULL: an exception */
+	const char *past;    /* what is said when it is done: "released" */
+};
+
 /* One subcommand. Names of two words form a group: "contract check". */
 struct cli_command {
 	const char *name;
 	int (*run)(const struct args *args);
+	struct cli_act act;   /* cmd_act's */
 	bool settings;        /* it is run by all settings, and reads them itself */
 	uint64_t takes;       /* BIT(OPT_...); --config goes with what a settings file can say */
 	uint64_t needs;       /* of them, those that must be given */
@@ -63,13 +72,7 @@ int cmd_command_show(const struct args *args);
 int cmd_command_list(const struct args *args);
 int cmd_exception_show(const struct args *args);
 int cmd_exception_list(const struct args *args);
-int cmd_exception_assign(const struct args *args);
-int cmd_exception_resolve(const struct args *args);
-int cmd_exception_approve(const struct args *args);
-int cmd_exception_decline(const struct args *args);
-int cmd_outbox_release(const struct args *args);
-int cmd_outbox_skip(const struct args *args);
-int cmd_outbox_cancel(const struct args *args);
+int cmd_act(const struct args *args); /* whatever a person does */
 int cmd_outbox_list(const struct args *args);
 int cmd_outbox_show(const struct args *args);
 int cmd_command_recover(const struct args *args);
@@ -81,13 +84,7 @@ int cmd_erase(const struct args *args);
 int cmd_reference_show(const struct args *args);
 int cmd_proxy(const struct args *args);
 int cmd_relay(const struct args *args);
-int cmd_pause_relay(const struct args *args);
-int cmd_pause_destination(const struct args *args);
-int cmd_pause_event(const struct args *args);
 int cmd_pause_list(const struct args *args);
-int cmd_resume_relay(const struct args *args);
-int cmd_resume_destination(const struct args *args);
-int cmd_resume_event(const struct args *args);
 int cmd_serve(const struct args *args);
 int cmd_token_create(const struct args *args);
 int cmd_token_list(const struct args *args);
@@ -127,12 +124,8 @@ struct sender sender_of(struct arena *arena, const struct args *args);
 /* Who acts: the token in the environment, IBID_TOKEN. IBID_DENIED: there is none, or it is not
  * valid.
  */
-struct actor;
 IBID_CHECK enum ibid_code find_actor(struct store *store, struct arena *arena, struct actor *ret,
                                      struct ibid_err *err);
-
-/* What a person asked for was not done: tell why. Returns the exit code. */
-int tell_not_done(enum ibid_code code, const struct ibid_err *err);
 
 /* The name of whoever runs this, or the number where the system has no name for it. */
 const char *user_name(struct arena *arena);

@@ -6,7 +6,6 @@
 #include "cli/page.h"
 #include "command/external_key.h"
 #include "command/keep.h"
-#include "outbox/act.h"
 
 #include <string.h>
 #include <strings.h>

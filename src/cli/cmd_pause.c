@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_pause.c -- pause the relay, a destination or an event type; let it go on; list what is. */
-#include "base/instant.h"
+/* cmd_pause.c -- what is paused, as the command line shows it. */
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/page.h"
 #include "cli/pause.h"
-
-/* ---- Telling -------------------------------------------------------------------------------- */
 
 void pause_json(struct str *out, struct arena *arena, const struct pause_row *row)
 {
@@ -24,9 +21,8 @@ void pause_json(struct str *out, struct arena *arena, const struct pause_row *ro
 const char *pause_line(struct arena *arena, const struct pause_row *row)
 {
 	return arena_printf(arena, "%s%s%s since %s, by %s: %s",
-	                    pause_subject(arena, row->kind, row->name),
-	                    *row->tenant ? " of tenant " : "", row->tenant,
-	                    time_text(arena, row->since_us), row->by, row->reason);
+	                    pause_text(arena, row->kind, row->name), *row->tenant ? " of tenant " : "",
+	                    row->tenant, time_text(arena, row->since_us), row->by, row->reason);
 }
 
 void pauses_json(struct str *out, struct arena *arena, const struct pause_row *rows, size_t count)
@@ -42,110 +38,6 @@ void pause_say(struct arena *arena, const struct pause_row *row)
 	say("paused: %s; to let it go on: ibid resume %s%s%s --reason R", pause_line(arena, row),
 	    pause_kind_name(row->kind), *row->name ? " " : "", row->name);
 }
-
-static int tell(const struct args *args, struct arena *arena, const struct pause_wish *wish,
-                const struct pause_row *row)
-{
-	const char *what = pause_subject(arena, row->kind, row->name);
-	const char *word = wish->resume ? "resumed" : "paused";
-	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
-	bool ok = true;
-	if (args_has(args, OPT_JSON)) {
-		obj_begin(&out, NULL, '{');
-		obj_text(&out, "done", word);
-		obj_text(&out, "kind", pause_kind_name(row->kind));
-		obj_text(&out, "name", *row->name ? row->name : NULL);
-		obj_text(&out, "tenant", *row->tenant ? row->tenant : NULL);
-		obj_text(&out, "by", wish->actor->client);
-		obj_end(&out, '}');
-		ok = out_line(&out);
-	} else {
-		out_textf("%-10s %s%s%s  by %s\n", word, what ? what : "",
-		          *row->tenant ? " of tenant " : "", row->tenant, wish->actor->client);
-	}
-	str_release(&out);
-	return ok ? CLI_OK : CLI_ERROR;
-}
-
-static int tell_not(enum ibid_code code, const struct ibid_err *err)
-{
-	(void)say_err(err);
-	return code == IBID_REJECTED  ? CLI_REJECTED
-	       : code == IBID_UNKNOWN ? CLI_UNKNOWN
-	       : code == IBID_BUSY    ? CLI_AGAIN
-	                              : CLI_ERROR;
-}
-
-/* ---- Doing ---------------------------------------------------------------------------------- */
-
-/* Event types are checked where there are contracts. */
-static enum ibid_code open_both(const struct args *args, enum pause_kind kind, struct store **ret,
-                                struct contracts **ret_contracts, struct ibid_err *err)
-{
-	const char *dir = kind == PAUSE_EVENT ? args->values[OPT_CONTRACTS] : NULL;
-	enum ibid_code code = dir ? load_contracts(dir, ret_contracts, err) : IBID_OK;
-	return code ? code : open_store(args, false, true, ret, err);
-}
-
-static int act(const struct args *args, enum pause_kind kind, bool resume)
-{
-	struct arena arena = {0};
-	struct ibid_err err = {0};
-	struct store *store = NULL;
-	struct contracts *contracts = NULL;
-	struct actor actor = {0};
-	struct pause_done done = {0};
-	struct pause_wish wish = {.kind = kind,
-	                          .name = args->operand_count ? args->operands[0] : NULL,
-	                          .reason = args->values[OPT_REASON],
-	                          .resume = resume,
-	                          .actor = &actor};
-	if (kind != PAUSE_RELAY && !args->operand_count)
-		return usage_error(args->command, "name the %s", pause_kind_name(kind));
-	enum ibid_code code = open_both(args, kind, &store, &contracts, &err);
-	if (!code)
-		code = find_actor(store, &arena, &actor, &err);
-	const struct pausing pausing = {store, env_system(), contracts};
-	if (!code)
-		code = pause_act(&pausing, &arena, &wish, &done, &err);
-	int exit = code ? tell_not(code, &err) : tell(args, &arena, &wish, &done.row);
-	store_close(store);
-	contracts_free(contracts);
-	arena_release(&arena);
-	return exit;
-}
-
-int cmd_pause_relay(const struct args *args)
-{
-	return act(args, PAUSE_RELAY, false);
-}
-
-int cmd_pause_destination(const struct args *args)
-{
-	return act(args, PAUSE_DESTINATION, false);
-}
-
-int cmd_pause_event(const struct args *args)
-{
-	return act(args, PAUSE_EVENT, false);
-}
-
-int cmd_resume_relay(const struct args *args)
-{
-	return act(args, PAUSE_RELAY, true);
-}
-
-int cmd_resume_destination(const struct args *args)
-{
-	return act(args, PAUSE_DESTINATION, true);
-}
-
-int cmd_resume_event(const struct args *args)
-{
-	return act(args, PAUSE_EVENT, true);
-}
-
-/* ---- Looking -------------------------------------------------------------------------------- */
 
 static enum ibid_code read_rows(struct store *store, struct arena *arena, const void *tenant,
                                 void **ret, size_t *ret_count, struct ibid_err *err)

@@ -4,7 +4,6 @@
 #include "base/instant.h"
 #include "cli/cli.h"
 #include "cli/output.h"
-#include "desk/actor.h"
 
 #include <pwd.h>
 #include <stdlib.h>
@@ -93,13 +92,4 @@ int usage_no_dir(const struct args *args)
 	    args->command,
 	    "no directory of contracts: give DIR or --contracts DIR, set IBID_CONTRACTS, or name a "
 	    "settings file that has `contracts` by --config FILE");
-}
-
-int tell_not_done(enum ibid_code code, const struct ibid_err *err)
-{
-	(void)say_err(err);
-	return code == IBID_REJECTED  ? CLI_REJECTED
-	       : code == IBID_UNKNOWN ? CLI_UNKNOWN
-	       : code == IBID_BUSY    ? CLI_AGAIN
-	                              : CLI_ERROR;
 }

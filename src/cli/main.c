@@ -208,7 +208,8 @@ const struct cli_command cli_commands[] = {
     },
     {
         .name = "pause relay",
-        .run = cmd_pause_relay,
+        .run = cmd_act,
+        .act = {ACTION_DO, "pause", "relay", "paused"},
         .takes = STORE | BIT(OPT_REASON) | JSON,
         .needs = STORE | BIT(OPT_REASON),
         .operands = "",
@@ -222,7 +223,8 @@ const struct cli_command cli_commands[] = {
     },
     {
         .name = "pause destination",
-        .run = cmd_pause_destination,
+        .run = cmd_act,
+        .act = {ACTION_DO, "pause", "destination", "paused"},
         .takes = STORE | BIT(OPT_REASON) | JSON,
         .needs = STORE | BIT(OPT_REASON),
         .operands = "NAME",
@@ -235,7 +237,8 @@ const struct cli_command cli_commands[] = {
     },
     {
         .name = "pause event",
-        .run = cmd_pause_event,
+        .run = cmd_act,
+        .act = {ACTION_DO, "pause", "event", "paused"},
         .takes = STORE | CONTRACTS | BIT(OPT_REASON) | JSON,
         .needs = STORE | BIT(OPT_REASON),
         .operands = "TYPE",
@@ -260,7 +263,8 @@ const struct cli_command cli_commands[] = {
     },
     {
         .name = "resume relay",
-        .run = cmd_resume_relay,
+        .run = cmd_act,
+        .act = {ACTION_DO, "resume", "relay", "resumed"},
         .takes = STORE | BIT(OPT_REASON) | JSON,
         .needs = STORE | BIT(OPT_REASON),
         .operands = "",
@@ -271,7 +275,8 @@ const struct cli_command cli_commands[] = {
     },
     {
         .name = "resume destination",
-        .run = cmd_resume_destination,
+        .run = cmd_act,
+        .act = {ACTION_DO, "resume", "destination", "resumed"},
         .takes = STORE | BIT(OPT_REASON) | JSON,
         .needs = STORE | BIT(OPT_REASON),
         .operands = "NAME",
@@ -284,7 +289,8 @@ const struct cli_command cli_commands[] = {
     },
     {
         .name = "resume event",
-        .run = cmd_resume_event,
+        .run = cmd_act,
+        .act = {ACTION_DO, "resume", "event", "resumed"},
         .takes = STORE | BIT(OPT_REASON) | JSON,
         .needs = STORE | BIT(OPT_REASON),
         .operands = "TYPE",
@@ -433,7 +439,8 @@ const struct cli_command cli_commands[] = {
     },
     {
         .name = "exception assign",
-        .run = cmd_exception_assign,
+        .run = cmd_act,
+        .act = {ACTION_ASSIGN, .past = "assigned"},
         .takes = STORE | BIT(OPT_TO) | BIT(OPT_OWNER) | BIT(OPT_REASON) | JSON,
         .needs = STORE | BIT(OPT_REASON),
         .operands = "ID",
@@ -449,7 +456,8 @@ const struct cli_command cli_commands[] = {
     },
     {
         .name = "exception resolve",
-        .run = cmd_exception_resolve,
+        .run = cmd_act,
+        .act = {ACTION_DO, .past = "resolved"},
         .takes = STORE | CONTRACTS | BIT(OPT_ACTION) | BIT(OPT_REASON) | BIT(OPT_ANSWER) |
                  BIT(OPT_STATUS) | BIT(OPT_RESOURCE_TYPE) | BIT(OPT_RESOURCE_ID) | KEY_FILE | JSON,
         .needs = STORE | BIT(OPT_ACTION) | BIT(OPT_REASON),
@@ -473,7 +481,8 @@ const struct cli_command cli_commands[] = {
     },
     {
         .name = "exception approve",
-        .run = cmd_exception_approve,
+        .run = cmd_act,
+        .act = {ACTION_APPROVE, .past = "approved"},
         .takes = STORE | CONTRACTS | BIT(OPT_REASON) | KEY_FILE | JSON,
         .needs = STORE | BIT(OPT_REASON),
         .operands = "ID",
@@ -487,7 +496,8 @@ const struct cli_command cli_commands[] = {
     },
     {
         .name = "exception decline",
-        .run = cmd_exception_decline,
+        .run = cmd_act,
+        .act = {ACTION_DECLINE, .past = "declined"},
         .takes = STORE | BIT(OPT_REASON) | JSON,
         .needs = STORE | BIT(OPT_REASON),
         .operands = "ID",
@@ -500,7 +510,8 @@ const struct cli_command cli_commands[] = {
     },
     {
         .name = "outbox release",
-        .run = cmd_outbox_release,
+        .run = cmd_act,
+        .act = {ACTION_DO, "release", "delivery", "released"},
         .takes = OUTBOX_ACT,
         .needs = OUTBOX_ACT & ~JSON,
         .operands = "EVENT_ID",
@@ -518,7 +529,8 @@ const struct cli_command cli_commands[] = {
     },
     {
         .name = "outbox skip",
-        .run = cmd_outbox_skip,
+        .run = cmd_act,
+        .act = {ACTION_DO, "skip", "delivery", "skipped"},
         .takes = OUTBOX_ACT,
         .needs = OUTBOX_ACT & ~JSON,
         .operands = "EVENT_ID",
@@ -535,7 +547,8 @@ const struct cli_command cli_commands[] = {
     },
     {
         .name = "outbox cancel",
-        .run = cmd_outbox_cancel,
+        .run = cmd_act,
+        .act = {ACTION_DO, "cancel", "delivery", "cancelled"},
         .takes = OUTBOX_ACT,
         .needs = OUTBOX_ACT & ~JSON,
         .operands = "EVENT_ID",

@@ -13,11 +13,11 @@
 #include "command/attempt.h"
 
 #include "base/instant.h"
+#include "command/exception.h"
 #include "command/keep.h"
 #include "command/params.h"
 #include "command/recent.h"
 #include "command/strategy.h"
-#include "desk/exception.h"
 
 #include <assert.h>
 #include <string.h>
@@ -211,11 +211,11 @@ static enum ibid_code commit(struct submission *sub, struct tx **tx, const struc
 }
 
 /* What nobody knows has an owner, from the same commit on (I1, I8). */
-static enum ibid_code open_exception(struct submission *sub, struct tx *tx, enum trouble trouble,
+static enum ibid_code open_exception(struct submission *sub, struct tx *tx,
                                      const struct command_row *row, struct ibid_err *err)
 {
-	struct exception_row item = trouble_exception(trouble, &sub->attempt, sub->ledger->env,
-	                                              sub->contract, row);
+	struct exception_row item = command_exception(&sub->attempt, sub->ledger->env, sub->contract,
+	                                              row);
 	item.service_answer = keep_service_answer(sub, row, sub->end.service_answer);
 	if (sub->attempt.failed)
 		return err_set(err, IBID_NOMEM, "out of memory");
@@ -237,7 +237,7 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
 		submission_unbind(sub, &row, previous);
 	if (sub->pending == IBID_MISUSE) {
 		row.state = COMMAND_UNKNOWN;
-		row.reason = trouble_reason(TROUBLE_HANDLER_ENDED_TRANSACTION);
+		row.reason = handler_ended_transaction;
 	} else if (sub->end.given) {
 		submission_set_end(sub, &row);
 	}
@@ -250,9 +250,7 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
 		submission_log_incident(sub, unknown ? "command.unknown" : "command.failed", &row);
 	enum ibid_code code = keep_row(sub, *tx, &row, previous, err);
 	if (!code && unknown)
-		code = open_exception(
-		    sub, *tx, sub->end.given ? TROUBLE_STAGED_UNKNOWN : TROUBLE_HANDLER_ENDED_TRANSACTION,
-		    &row, err);
+		code = open_exception(sub, *tx, &row, err);
 	if (code == IBID_RETRY) {
 		(*tx)->store->ops->rollback(tx);
 		*ret = STEP_COLLIDED;

@@ -3,13 +3,59 @@
  *
  * It ends as recovery ends one: under the token that is on the row, so that of a person and a
  * recovery, or of two persons, one finds out and the others are fenced (I6). Its item is resolved,
- * and the evidence of who said so is written, in the same transaction (I1). Nothing is run: no
+ * and the record of who said so is written, in the same transaction (I1). Nothing is run: no
  * handler, and no event. */
 #include "base/json.h"
 #include "base/obj.h"
 #include "command/staged.h"
+#include "desk/action.h"
 
 #include <string.h>
+
+/* ---- The command ---------------------------------------------------------------------------- */
+
+struct found {
+	struct command_row row;
+	const struct contract *contract; /* the one on the row */
+};
+
+/* The command that an exception is about. */
+static enum ibid_code find_command(struct action *action, struct ibid_err *err)
+{
+	struct store *store = action->desk->store;
+	struct ledger *ledger = action->desk->ledger;
+	struct found *found = arena_alloc(action->arena, sizeof *found);
+	struct uuid id;
+	if (!found)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	if (!ledger)
+		return err_set(err, IBID_CONTRACT,
+		               "this ends a command: it needs the contracts (--contracts DIR or "
+		               "IBID_CONTRACTS)");
+	if (!uuid_read(action->subject_id, &id))
+		return err_set(err, IBID_CONTRACT,
+		               "the exception is about %s, which is not the id of a command",
+		               action->subject_id);
+	enum ibid_code code = store->ops->get_command(
+	    store, action->arena, action->request->actor->tenant, &id, NULL, &found->row, err);
+	if (code == IBID_NOT_FOUND)
+		return err_set(err, IBID_CONTRACT,
+		               "the command %s that the exception is about is not in the "
+		               "store any more; `close` ends the exception alone",
+		               action->subject_id);
+	if (code)
+		return code;
+	if (!ledger_operation(ledger, found->row.identity.operation))
+		return err_set(err, IBID_CONTRACT,
+		               "the command is of operation %s, which has no contract in the directory "
+		               "that was given (--contracts)",
+		               found->row.identity.operation);
+	action->found = found;
+	return ledger_contract(ledger, found->row.identity.operation, found->row.contract_version,
+	                       &found->contract, err);
+}
+
+/* ---- The answer ----------------------------------------------------------------------------- */
 
 static enum ibid_code check_body(struct arena *arena, const char *body, struct ibid_err *err)
 {
@@ -37,16 +83,10 @@ static enum ibid_code check_policy(const struct contract *contract,
 	return IBID_OK;
 }
 
-enum ibid_code confirmation_check(struct arena *arena, const struct contract *contract,
-                                  struct confirmation *confirmation, struct ibid_err *err)
+/* May it be the answer of the command, as far as duplicates get one? */
+static enum ibid_code check_answer(struct arena *arena, const struct contract *contract,
+                                   const struct confirmation *given, struct ibid_err *err)
 {
-	struct confirmation *given = confirmation;
-	bool answers = given->status || given->body || given->resource_type || given->resource_id;
-	if (!given->executed && answers)
-		return err_set(err, IBID_INVALID,
-		               "confirm-not-executed takes no answer, status or resource: leave them out");
-	if (!given->executed)
-		return IBID_OK;
 	if (given->status && (given->status < 200 || given->status > 399))
 		return err_set(err, IBID_INVALID,
 		               "the status of the answer (--status) is %d: a success has 200 to 399",
@@ -56,11 +96,21 @@ enum ibid_code confirmation_check(struct arena *arena, const struct contract *co
 		               "a resource is named by its type and its id (--resource-type and "
 		               "--resource-id): one of them is missing");
 	enum ibid_code code = given->body ? check_body(arena, given->body, err) : IBID_OK;
-	if (!code)
-		code = check_policy(contract, given, err);
-	if (!code && !given->status)
+	return code ? code : check_policy(contract, given, err);
+}
+
+static enum ibid_code check_command(struct action *action, struct ibid_err *err)
+{
+	struct confirmation *given = &action->confirmation;
+	const struct found *found = action->found;
+	struct ibid_err why = {0};
+	if (!action->rule->takes_answer)
+		return IBID_OK;
+	if (check_answer(action->arena, found->contract, given, &why))
+		return action_refuse(action, REFUSED_INPUT, err, "%s", why.text);
+	if (!given->status)
 		given->status = given->body ? 200 : 204;
-	return code;
+	return IBID_OK;
 }
 
 static enum ibid_code give_answer(struct ibid_work *work, void *user)
@@ -71,23 +121,7 @@ static enum ibid_code give_answer(struct ibid_work *work, void *user)
 	return ibid_answer(work, given->status, given->body);
 }
 
-static void hold(struct submission *sub, const struct command_row *row, const struct deed *deed)
-{
-	recovery_hold(sub, row);
-	sub->errand = ERRAND_FINISH;
-	sub->deed = deed;
-}
-
-static enum ibid_code find_contract(struct submission *sub, const struct command_row *row,
-                                    struct ibid_err *err)
-{
-	sub->operation = ledger_operation(sub->ledger, row->identity.operation);
-	if (!sub->operation)
-		return err_set(err, IBID_NOT_FOUND, "no contract for operation %s in %s",
-		               row->identity.operation, contracts_dir(sub->ledger->contracts));
-	return ledger_contract(sub->ledger, row->identity.operation, row->contract_version,
-	                       &sub->contract, err);
-}
+/* ---- Ending it ------------------------------------------------------------------------------ */
 
 /* As the answer of a service behind the server is kept: see http/upstream.c. */
 static const char *as_of_service(struct arena *arena, const char *body)
@@ -104,14 +138,9 @@ static const char *as_of_service(struct arena *arena, const char *body)
 }
 
 /* `given` lives as long as the submission. */
-static enum ibid_code end(struct submission *sub, struct confirmation *given,
-                          struct ibid_result **ret, struct ibid_err *err)
+static enum ibid_code end_executed(struct submission *sub, struct confirmation *given,
+                                   struct ibid_result **ret, struct ibid_err *err)
 {
-	struct ending not_done = {.state = COMMAND_FAILED,
-	                          .reason = "NOT_DONE",
-	                          .text = "a person found that it was not done"};
-	if (!given->executed)
-		return submission_end(sub, &not_done, ret, err);
 	if (given->body && sub->contract->upstream.given)
 		given->body = as_of_service(&sub->arena, given->body);
 	if (sub->arena.failed)
@@ -121,24 +150,30 @@ static enum ibid_code end(struct submission *sub, struct confirmation *given,
 	return submission_decide(sub, ret, err);
 }
 
-enum ibid_code ledger_confirm(struct ledger *ledger, const struct command_row *row,
-                              const struct confirmation *confirmation, const struct deed *deed,
-                              struct ibid_err *err)
+/* As recovery would, together with the record. IBID_FENCED: it is not UNKNOWN any more. */
+static enum ibid_code end_command(struct action *action, const struct action_record *record,
+                                  bool executed, struct ibid_err *err)
 {
-	struct submission sub;
-	struct confirmation given = *confirmation;
+	static const struct ending not_done = {.state = COMMAND_FAILED,
+	                                       .reason = "NOT_DONE",
+	                                       .text = "a person found that it was not done"};
+	const struct found *found = action->found;
+	struct confirmation given = action->confirmation;
 	struct ibid_result *result = NULL;
-	if (row->state != COMMAND_UNKNOWN)
+	struct submission sub;
+	if (found->row.state != COMMAND_UNKNOWN)
 		return err_set(
 		    err, IBID_FENCED,
 		    "the command is %s by now, and only one that is UNKNOWN can be confirmed; `ibid "
 		    "command show` shows it",
-		    command_state_name(row->state));
-	submission_init(&sub, ledger);
-	hold(&sub, row, deed);
-	enum ibid_code code = find_contract(&sub, row, err);
-	if (!code)
-		code = end(&sub, &given, &result, err);
+		    command_state_name(found->row.state));
+	submission_init(&sub, action->desk->ledger);
+	recovery_hold(&sub, &found->row);
+	sub.operation = ledger_operation(sub.ledger, found->row.identity.operation);
+	sub.contract = found->contract;
+	sub.by_person = record;
+	enum ibid_code code = executed ? end_executed(&sub, &given, &result, err)
+	                               : submission_end(&sub, &not_done, &result, err);
 	if (!code && !sub.ended)
 		code = err_set(
 		    err, IBID_UNKNOWN,
@@ -148,3 +183,23 @@ enum ibid_code ledger_confirm(struct ledger *ledger, const struct command_row *r
 	submission_release(&sub);
 	return code;
 }
+
+static enum ibid_code confirm_executed(struct action *action, const struct action_record *record,
+                                       struct ibid_err *err)
+{
+	return end_command(action, record, true, err);
+}
+
+static enum ibid_code confirm_not_executed(struct action *action,
+                                           const struct action_record *record, struct ibid_err *err)
+{
+	return end_command(action, record, false, err);
+}
+
+static const struct action_rule rules[] = {
+    {"confirm-executed", ROLE_OPERATOR, .takes_answer = true, .run = confirm_executed},
+    {"confirm-not-executed", ROLE_OPERATOR, .run = confirm_not_executed},
+    {0},
+};
+const struct action_subject command_subject = {
+    .type = "command", .rules = rules, .find = find_command, .check = check_command};

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "command/incident.h"
 
+#include "command/exception.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -16,15 +18,15 @@ static bool is(const char *reason, const char *name)
 
 bool incident_hides(const char *reason)
 {
-	return is(reason, "HANDLER_FAILED") || is(reason, "HANDLER_ENDED_TRANSACTION");
+	return is(reason, "HANDLER_FAILED") || is(reason, handler_ended_transaction);
 }
 
 /* Rows of earlier versions have the index's name behind this sentence. */
 static const char duplicate[] = "the same business fact exists already";
 
-const char *incident_told(const struct command_row *row)
+const char *incident_client_text(const struct command_row *row)
 {
-	if (is(row->reason, "HANDLER_ENDED_TRANSACTION"))
+	if (is(row->reason, handler_ended_transaction))
 		return "the server failed, and nobody knows whether it was done: a person looks into it";
 	if (is(row->reason, "HANDLER_FAILED"))
 		return "the server failed, and what it had done was undone; its log has the cause under "

@@ -17,6 +17,6 @@ void incident_of(const char *command_id, int attempt, char ret[INCIDENT_TEXT_SIZ
 bool incident_hides(const char *reason);
 
 /* What a client may read of the text on a row that is no success. */
-const char *incident_told(const struct command_row *row);
+const char *incident_client_text(const struct command_row *row);
 
 #endif

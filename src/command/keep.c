@@ -7,9 +7,9 @@
 #include "command/keep.h"
 
 #include "base/utf8.h"
+#include "command/exception.h"
 #include "command/submission.h"
 #include "contract/classes.h"
-#include "desk/exception.h"
 
 #include <string.h>
 
@@ -89,7 +89,7 @@ enum ibid_code keep_row(struct submission *sub, struct tx *tx, const struct comm
 	bool writes = false;
 	enum ibid_code code = tx->store->ops->put_command(tx, row, previous, err);
 	if (!code && previous && previous->state == COMMAND_UNKNOWN)
-		code = trouble_over(tx, &sub->attempt, row, sub->deed, err);
+		code = command_exception_end(tx, &sub->attempt, row, sub->by_person, err);
 	if (!code)
 		code = keep_payload(sub, row, previous, &writes, &payload, err);
 	return !code && writes ? tx->store->ops->put_payload(tx, &payload, err) : code;

@@ -153,7 +153,7 @@ static bool of_fields(const struct command_row *row)
 /* The words of a failure are for the program that called, and for operators. */
 static const char *detail_of(const struct command_row *row)
 {
-	const char *text = incident_hides(row->reason) ? row->text : incident_told(row);
+	const char *text = incident_hides(row->reason) ? row->text : incident_client_text(row);
 	return text ? text : "";
 }
 
@@ -228,7 +228,7 @@ void result_of_row(struct ibid_result *result, const struct command_row *row)
 	default: set_completed(result, row); break;
 	}
 	if (incident_hides(row->reason)) {
-		result->told = incident_told(row);
+		result->told = incident_client_text(row);
 		incident_of(result->command_id, row->attempts, result->incident);
 	}
 }

@@ -5,7 +5,7 @@
 #define COMMAND_STAGED_H
 
 #include "command/submission.h"
-#include "desk/exception.h"
+#include "desk/action.h"
 
 struct ibid_staged {
 	struct submission sub;
@@ -53,24 +53,7 @@ IBID_CHECK enum ibid_code staged_unknown(struct ibid_staged *staged, const char 
                                          const char *text, const char *answer,
                                          struct ibid_result **ret, struct ibid_err *err);
 
-/* What a person found out about a command that is UNKNOWN, staged or not. */
-struct confirmation {
-	bool executed;
-	int status;                              /* of its answer; likewise: */
-	const char *body;                        /* JSON; NULL: none */
-	const char *resource_type, *resource_id; /* NULL: none */
-};
-
-/* May it be the answer of a command of this contract, as far as duplicates get one? IBID_INVALID
- * says what is missing. Fills in the status where none is given. */
-IBID_CHECK enum ibid_code confirmation_check(struct arena *arena, const struct contract *contract,
-                                             struct confirmation *confirmation,
-                                             struct ibid_err *err);
-
-/* End the command as recovery would, COMPLETED or FAILED, together with the deed (I1). IBID_FENCED:
- * it is not UNKNOWN any more. IBID_UNKNOWN: whether that was written is not known. */
-IBID_CHECK enum ibid_code ledger_confirm(struct ledger *ledger, const struct command_row *row,
-                                         const struct confirmation *confirmation,
-                                         const struct deed *deed, struct ibid_err *err);
+/* A command that is UNKNOWN, for the desk: a person says whether it was done (confirm.c). */
+extern const struct action_subject command_subject;
 
 #endif

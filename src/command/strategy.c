@@ -334,7 +334,7 @@ enum ibid_code strategy_run(struct submission *sub, struct ibid_work *work, hand
 	    [STRATEGY_NONE] = run_plain,
 	};
 	struct course course = {.sub = sub, .work = work, .run = handler};
-	if (sub->deed) { /* nothing runs: a person says what became of it */
+	if (sub->by_person) { /* nothing runs: a person says what became of it */
 		*ret_linked = false;
 		return run_plain(&course, err);
 	}

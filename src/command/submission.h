@@ -70,7 +70,7 @@ struct submission {
 	bool held;     /* the row is IN_PROGRESS under `token` */
 	bool resolves; /* looks again at what is UNKNOWN under `token`, which it does not hold */
 	bool ended;    /* by this submission: its commit is durable */
-	const struct deed *deed; /* of a person who found out; NULL: nobody did */
+	const struct action_record *by_person; /* who found out; NULL: no person did */
 	struct {
 		bool given; /* the worker, or recovery, has said how it ends: */
 		enum command_state state;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* actor.h -- who acts: a token's text, judged against what the store keeps of it.
+/* actor.h -- who acts: a token, compared with what the store keeps of it.
  *
- * The one judgement for all who ask: the server for its requests, the command line for people. A
- * name that somebody gives proves nobody. */
+ * The server does it for its requests, the command line for the person who runs it. A name given in
+ * an option can be forged; the token authenticates the caller. */
 #ifndef DESK_ACTOR_H
 #define DESK_ACTOR_H
 
 #include "store/store.h"
 
-/* Whoever has shown a token that is good. */
+/* The holder of a valid token. */
 struct actor {
 	const char *tenant, *client;
 	const char *token; /* its id, which is public */

@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <stdlib.h>
+#include <string.h>
 
 void add_id(struct str *out, const char *name, struct uuid id)
 {
@@ -28,6 +29,17 @@ void add_text(struct str *out, const char *name, const char *text)
 {
 	if (text)
 		obj_text(out, name, text);
+}
+
+void add_names(struct str *out, const char *name, struct arena *arena, const char *names)
+{
+	obj_begin(out, name, '[');
+	while (names && *names) {
+		size_t size = strcspn(names, ",");
+		add_text(out, NULL, arena_strndup(arena, names, size));
+		names += size + (names[size] == ',');
+	}
+	obj_end(out, ']');
 }
 
 bool page_limit_read(const char *given, size_t *ret)

@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exception.c -- requests about human work: look at it, and act on it.
- *
- * Who acts is the token's client, whatever a header says. Another tenant's item is as if it were
- * not there. */
-#include "base/canon.h"
-#include "base/decimal.h"
-#include "base/json.h"
+/* exception.c -- requests that look at human work. Another tenant's item is as if it were not
+ * there. */
 #include "base/obj.h"
 #include "command/external_key.h"
 #include "command/keep.h"
 #include "http/act.h"
-#include "http/command.h"
 #include "http/document.h"
 #include "http/failure.h"
-#include "http/request.h"
 
 #include <string.h>
 #include <strings.h>
@@ -21,18 +14,6 @@
 enum { HISTORY_MAX = 1000 };
 
 /* ---- Documents ------------------------------------------------------------------------------ */
-
-/* Names that are joined by commas, as a list. */
-static void add_names(struct str *out, const char *name, struct arena *arena, const char *names)
-{
-	obj_begin(out, name, '[');
-	while (*names) {
-		size_t size = strcspn(names, ",");
-		add_text(out, NULL, arena_strndup(arena, names, size));
-		names += size + (names[size] == ',');
-	}
-	obj_end(out, ']');
-}
 
 static void add_action(struct str *out, const struct action_row *action)
 {
@@ -147,7 +128,7 @@ static enum ibid_code read_history(struct request *request, const struct excepti
 	            : external_key_of_exception(store, &request->arena, row, &ret->external_key, err);
 }
 
-static void answer_item(struct request *request, const struct uuid *id)
+void answer_exception(struct request *request, const struct uuid *id)
 {
 	struct store *store = store_of(request);
 	struct exception_row row;
@@ -168,22 +149,15 @@ static void answer_item(struct request *request, const struct uuid *id)
 	answer_document(request, &out);
 }
 
-/* False: the request is answered. */
-static bool read_id(struct request *request, struct uuid *ret)
-{
-	bool good = uuid_read(request->params[0], ret);
-	if (!good)
-		answer_problem(&request->answer, &request->arena, PROBLEM_NOT_FOUND,
-		               "there is no such exception");
-	return good;
-}
-
 static void look_up(void *user)
 {
 	struct request *request = user;
 	struct uuid id;
-	if (read_id(request, &id))
-		answer_item(request, &id);
+	if (uuid_read(request->params[0], &id))
+		answer_exception(request, &id);
+	else
+		answer_problem(&request->answer, &request->arena, PROBLEM_NOT_FOUND,
+		               "there is no such exception");
 	request_answered(request);
 }
 
@@ -272,139 +246,4 @@ static void look_through(void *user)
 void list_exceptions(struct request *request)
 {
 	request_hand_on(request, look_through);
-}
-
-/* ---- What is sent --------------------------------------------------------------------------- */
-
-/* A member of the body, for which acts, and where its text goes. */
-struct sent {
-	const char *name;
-	unsigned acts; /* bits of enum act_kind */
-	size_t offset; /* in struct act */
-};
-
-#define BIT(n)   (1u << (n))
-#define AT(name) offsetof(struct act, name)
-static const struct sent texts[] = {
-    {"reason", ~0u, AT(reason)},
-    {"owner", BIT(ACT_ASSIGN), AT(owner)},
-    {"assignee", BIT(ACT_ASSIGN), AT(assignee)},
-    {"action", BIT(ACT_RESOLVE), AT(action)},
-    {"resourceType", BIT(ACT_RESOLVE), AT(confirmation.resource_type)},
-    {"resourceId", BIT(ACT_RESOLVE), AT(confirmation.resource_id)},
-};
-enum { TEXTS = sizeof texts / sizeof *texts };
-
-static bool read_answer(struct request *request, const struct json *member, struct act *act)
-{
-	struct str out = STR_INIT(DOCUMENT_BYTES_MAX);
-	canon_write(&out, member);
-	act->confirmation.body = out.failed ? NULL
-	                                    : arena_strndup(&request->arena, str_text(&out), out.size);
-	bool good = act->confirmation.body;
-	str_release(&out);
-	return good || act_bad_member(request, "answer", "is too large");
-}
-
-static bool read_status(struct request *request, const struct json *member, struct act *act)
-{
-	struct decimal number;
-	struct ibid_err err;
-	if (member->type != JSON_NUMBER || decimal_read(member->text, member->size, &number, &err) ||
-	    number.scale || number.units < 200 || number.units > 399)
-		return act_bad_member(request, "status", "must be a number from 200 to 399");
-	act->confirmation.status = (int)number.units;
-	return true;
-}
-
-static bool read_member(struct request *request, const struct json *member, struct act *act)
-{
-	for (size_t i = 0; i < TEXTS; i++) {
-		if (!(texts[i].acts & BIT(act->kind)) || strcmp(member->name, texts[i].name) != 0)
-			continue;
-		return act_text(request, member, (const char **)((char *)act + texts[i].offset));
-	}
-	if (act->kind == ACT_RESOLVE && strcmp(member->name, "answer") == 0)
-		return read_answer(request, member, act);
-	if (act->kind == ACT_RESOLVE && strcmp(member->name, "status") == 0)
-		return read_status(request, member, act);
-	return act_bad_member(request, member->name, "is not a member of it");
-}
-
-/* False: the request is answered. */
-static bool read_body(struct request *request, struct act *act)
-{
-	const struct json *body = act_body(request);
-	for (const struct json *member = body ? body->child : NULL; member; member = member->next)
-		if (!read_member(request, member, act))
-			break;
-	return !request->answer.status;
-}
-
-/* ---- Acting --------------------------------------------------------------------------------- */
-
-static void act_as(struct request *request, const struct act *wanted)
-{
-	struct actor actor = act_actor(request);
-	struct acting acting = act_acting(request);
-	struct acted acted = {.refusal = REFUSED_NOT};
-	struct ibid_err err = {0};
-	struct act act = *wanted;
-	act.actor = &actor;
-	enum ibid_code code = exception_act(&acting, &request->arena, &act, &acted, &err);
-	if (code == IBID_NOT_FOUND)
-		err_set(&err, IBID_NOT_FOUND, "there is no such exception");
-	if (code)
-		act_not_done(request, code, acted.refusal, &err);
-	else
-		answer_item(request, &act.id);
-}
-
-static void act(struct request *request, enum act_kind kind)
-{
-	struct act act = {.kind = kind};
-	if (read_id(request, &act.id) && read_body(request, &act))
-		act_as(request, &act);
-	request_answered(request);
-}
-
-/* On one of the workers's threads. */
-static void assign(void *request)
-{
-	act(request, ACT_ASSIGN);
-}
-
-static void resolve(void *request)
-{
-	act(request, ACT_RESOLVE);
-}
-
-static void approve(void *request)
-{
-	act(request, ACT_APPROVE);
-}
-
-static void decline(void *request)
-{
-	act(request, ACT_DECLINE);
-}
-
-void assign_exception(struct request *request)
-{
-	request_hand_on(request, assign);
-}
-
-void resolve_exception(struct request *request)
-{
-	request_hand_on(request, resolve);
-}
-
-void approve_exception(struct request *request)
-{
-	request_hand_on(request, approve);
-}
-
-void decline_exception(struct request *request)
-{
-	request_hand_on(request, decline);
 }

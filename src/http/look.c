@@ -55,7 +55,7 @@ static void add_command(struct str *out, struct request *request, const struct c
 	add_text(out, "resourceType", row->resource_type);
 	add_text(out, "resourceId", row->resource_id);
 	add_text(out, "code", row->reason);
-	add_text(out, "detail", sees_all(request) ? row->text : incident_told(row));
+	add_text(out, "detail", sees_all(request) ? row->text : incident_client_text(row));
 	if (incident_hides(row->reason)) {
 		char id[UUID_TEXT_SIZE], incident[INCIDENT_TEXT_SIZE];
 		uuid_write(row->id, id);

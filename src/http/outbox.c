@@ -4,10 +4,10 @@
  * Another tenant's event is as if it were not there. Payloads are not shown: who may look after
  * deliveries need not read what is delivered. */
 #include "base/obj.h"
+#include "http/act.h"
 #include "http/document.h"
 #include "http/failure.h"
 #include "http/openapi.h"
-#include "http/pause.h"
 #include "http/request.h"
 #include "outbox/outbox_look.h"
 

@@ -4,7 +4,7 @@
 #define HTTP_ROUTE_H
 
 #include "contract/contract.h"
-#include "store/store.h"
+#include "desk/action.h"
 
 struct request;
 
@@ -20,11 +20,26 @@ struct route_query {
 
 enum { ROUTE_PARAMS_MAX = 8 };
 
+/* What a person does by a request (act.c). */
+struct route_action {
+	enum {
+		FORM_NONE,
+		FORM_ASSIGN, /* the exception in the path; likewise: */
+		FORM_RESOLVE,
+		FORM_DECIDE,
+		FORM_EVENT, /* the event in the path, at the destination that the body names */
+		FORM_PAUSE, /* what the body names */
+	} form;         /* of the body */
+	enum action_verb verb;
+	const char *action; /* ACTION_DO; NULL: the body names it */
+};
+
 struct route {
 	const char *method;
 	const char *path;                /* "/cases/{caseId}/escalations" */
 	void (*run)(struct request *);   /* gives the answer, now or later */
 	const struct contract *contract; /* of a command's own route; else NULL */
+	struct route_action act;         /* run_action's */
 	bool takes_body;
 	bool open;         /* needs no principal */
 	bool proven;       /* needs a token, also where requests without one are let in */
@@ -86,16 +101,8 @@ void show_command(struct request *request);
 void list_commands(struct request *request);
 void list_exceptions(struct request *request);
 void show_exception(struct request *request);
-void assign_exception(struct request *request);
-void resolve_exception(struct request *request);
-void approve_exception(struct request *request);
-void decline_exception(struct request *request);
-void release_event(struct request *request);
-void skip_event(struct request *request);
-void cancel_event(struct request *request);
 void list_pauses(struct request *request);
-void begin_pause(struct request *request);
-void end_pause(struct request *request);
+void run_action(struct request *request); /* whatever a person does */
 void list_outbox(struct request *request);
 void show_outbox_event(struct request *request);
 

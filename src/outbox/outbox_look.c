@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "outbox/outbox_look.h"
 
+#include "desk/exception.h"
+#include "outbox/delivery.h"
 #include "outbox/pause.h"
 
 bool outbox_is_kept(const struct outbox_row *row, const struct pause_row *pause)
@@ -16,23 +18,18 @@ static enum ibid_code find_exception(struct store *store, struct arena *arena,
                                      const struct outbox_row *row, struct uuid *ret,
                                      struct ibid_err *err)
 {
-	struct exception_row *items = NULL;
-	size_t count = 0;
-	char id[UUID_TEXT_SIZE];
-	uuid_write(row->event_id, id);
-	struct exception_filter filter = {
+	const struct exception_row *item = NULL;
+	const struct exception_filter filter = {
 	    .tenant = row->tenant,
-	    .queue = -1,
 	    .state = EXCEPTION_OPEN,
-	    .subject_type = "delivery",
-	    .subject_id = arena_printf(arena, "%s/%s", row->destination, id),
-	    .limit = 1,
+	    .subject_type = delivery_subject.type,
+	    .subject_id = delivery_name(arena, row->destination, &row->event_id),
 	};
 	if (!filter.subject_id)
 		return err_set(err, IBID_NOMEM, "out of memory");
-	enum ibid_code code = store->ops->list_exceptions(store, arena, &filter, &items, &count, err);
+	enum ibid_code code = exception_newest(store, arena, filter, &item, err);
 	if (!code)
-		*ret = count ? items->id : (struct uuid){{0}};
+		*ret = item ? item->id : (struct uuid){{0}};
 	return code;
 }
 

@@ -1,46 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "relay/disable.h"
 
-#include "contract/event.h"
+#include "relay/exception.h"
 #include "relay/notice.h"
-
-#include <string.h>
-
-enum { DISABLED_SLA_HOURS = 4 }; /* where the event has no contract any more */
-#define HOUR_US (INT64_C(3600) * 1000000)
-
-static const struct event_contract *contract_of(const struct relay *relay,
-                                                const struct event_row *event)
-{
-	const struct contracts *contracts = relay->options.contracts;
-	return contracts ? contracts_event(contracts, event->type) : NULL;
-}
-
-static struct exception_row exception_of(struct relay *relay, struct arena *arena,
-                                         const struct refusal *refusal)
-{
-	const char *name = relay->options.broker->name;
-	const struct event_contract *contract = contract_of(relay, refusal->event);
-	int64_t now_us = env_wall_us(relay->options.env);
-	return (struct exception_row){
-	    .tenant = refusal->event->tenant,
-	    .id = uuid_v7(relay->options.env),
-	    .queue = QUEUE_DEAD_LETTER,
-	    .state = EXCEPTION_OPEN,
-	    .severity = SEVERITY_HIGH,
-	    .subject_type = pause_kind_name(PAUSE_DESTINATION),
-	    .subject_id = name,
-	    .source = name,
-	    .reason = refusal->reason,
-	    .detail = arena_printf(arena, "destination %s is paused: %s", name, refusal->why),
-	    .suggestion = arena_printf(
-	        arena, "mend it with whoever runs it, then: ibid resume destination %s", name),
-	    .owner = contract ? contract->on_parked.owner : "relay",
-	    .actions = "resume,close",
-	    .opened_us = now_us,
-	    .due_us = now_us + (contract ? contract->on_parked.sla_us : DISABLED_SLA_HOURS * HOUR_US),
-	};
-}
 
 static enum ibid_code write_pause(struct relay *relay, struct arena *arena,
                                   const struct refusal *refusal, struct ibid_err *err)
@@ -48,7 +10,8 @@ static enum ibid_code write_pause(struct relay *relay, struct arena *arena,
 	struct store *store = relay->options.store;
 	struct outcome outcome;
 	struct tx *tx = NULL;
-	const struct exception_row item = exception_of(relay, arena, refusal);
+	const struct exception_row item = relay_paused_exception(relay, arena, refusal->event,
+	                                                         refusal->reason, refusal->why);
 	const struct pause_row pause = {
 	    .kind = PAUSE_DESTINATION,
 	    .tenant = "",

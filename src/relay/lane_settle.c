@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_settle.c -- what became of an event: it arrived, waits behind another, failed or is parked.
  */
-#include "base/traceparent.h"
-#include "contract/event.h"
+#include "relay/exception.h"
 #include "relay/lane_parts.h"
 
 #include <assert.h>
 #include <stdio.h>
-
-enum { PARKED_SLA_HOURS = 4 }; /* where the event has no contract any more */
-#define HOUR_US (INT64_C(3600) * 1000000)
 
 void lane_settle(struct relay_lane *lane, struct sending *sending)
 {
@@ -53,53 +49,11 @@ void lane_arrive(struct relay_lane *lane, struct sending *sending, const struct 
 	lane->held_stale |= sending->hold != NULL;
 }
 
-/* What a person is told about an event that stopped. */
-static struct exception_row exception_of(struct relay_lane *lane, const struct event_row *event,
-                                         const struct hold_row *hold, const struct retry_stop *stop)
-{
-	struct arena *arena = &lane->arena;
-	const struct event_contract *contract = lane->relay->options.contracts
-	                                            ? contracts_event(lane->relay->options.contracts,
-	                                                              event->type)
-	                                            : NULL;
-	int64_t now_us = env_wall_us(lane->relay->options.env);
-	struct traceparent trace;
-	bool traced = event->traceparent && traceparent_read(event->traceparent, &trace);
-	char id[UUID_TEXT_SIZE];
-	uuid_write(event->id, id);
-	return (struct exception_row){
-	    .tenant = event->tenant,
-	    .id = uuid_v7(lane->relay->options.env),
-	    .queue = stop->queue,
-	    .state = EXCEPTION_OPEN,
-	    .severity = contract ? contract->on_parked.severity : stop->severity,
-	    .subject_type = "delivery",
-	    .subject_id = arena_printf(arena, "%s/%s", lane->lease.destination, id),
-	    .business_key = arena_printf(arena, "%s %s version %lld", event->aggregate_type,
-	                                 event->aggregate_id, (long long)event->version),
-	    .source = lane->lease.destination,
-	    .payload_ref = arena_printf(arena, "event:%s", id),
-	    .reason = hold->reason,
-	    .detail = arena_printf(arena, "%s: %s", event->type, hold->why),
-	    .suggestion = stop->suggestion,
-	    .owner = contract ? contract->on_parked.owner : "relay",
-	    .retryable = stop->retryable,
-	    .actions = stop->actions,
-	    .needs_approval = contract && contract->on_parked.skip_needs_approval ? "skip,cancel" : "",
-	    .correlation_id = event->correlation_id,
-	    .trace_id = traced ? arena_strdup(arena, trace.trace_id) : NULL,
-	    .document_type = event->aggregate_type,
-	    .document_id = event->aggregate_id,
-	    .opened_us = now_us,
-	    .due_us = now_us + (contract ? contract->on_parked.sla_us : PARKED_SLA_HOURS * HOUR_US),
-	};
-}
-
 static void park(struct relay_lane *lane, const struct event_row *event,
                  const struct hold_row *hold, const struct retry_stop *stop)
 {
 	struct exception_row *item = &lane->exceptions[lane->exception_count];
-	*item = exception_of(lane, event, hold, stop);
+	*item = relay_parked_exception(lane->relay, &lane->arena, event, hold, stop);
 	lane->parked[lane->exception_count++] = (struct notice_parked){event, hold, item->id};
 }
 

@@ -2,7 +2,7 @@
 /* test_fault.c -- an error, a lost answer and a SIGKILL at every statement, until none is left;
  * then the same key again. Whatever happened, there is one effect, one event and one audit entry.
  */
-#include "outbox/act.h"
+#include "api/desk.h"
 #include "support/bed.h"
 #include "support/ended.h"
 #include "support/fault.h"
@@ -511,7 +511,7 @@ an_unknown_command_and_its_exception_survive_every_fault_together(void **state) 
 /* ---- What a person says of them ------------------------------------------------------------- */
 
 /* Say that the tenant's one command was not done. */
-static enum ibid_code act_on(struct ibid *ibid, const char *tenant, struct acted *ret)
+static enum ibid_code act_on(struct ibid *ibid, const char *tenant, struct action_result *ret)
 {
 	struct store *store = ibid->ledger->store;
 	struct exception_filter filter = {.tenant = tenant, .queue = -1, .state = -1, .limit = 2};
@@ -521,21 +521,21 @@ static enum ibid_code act_on(struct ibid *ibid, const char *tenant, struct acted
 	size_t count = 0;
 	struct actor actor = {
 	    .tenant = tenant, .client = "olga", .token = "0123456789abcdef", .roles = ROLE_OPERATOR};
-	struct acting acting = {.store = store, .env = env_system(), .ledger = ibid->ledger};
+	const struct desk desk = desk_of(store, env_system(), ibid->ledger);
 	enum ibid_code code = store->ops->list_exceptions(store, &arena, &filter, &items, &count, &err);
 	if (!code && count == 1) {
-		struct act act = {.kind = ACT_RESOLVE,
-		                  .actor = &actor,
-		                  .id = items->id,
-		                  .reason = "not booked",
-		                  .action = "confirm-not-executed"};
-		code = exception_act(&acting, &arena, &act, ret, &err);
+		const struct action_request request = {.verb = ACTION_DO,
+		                                       .actor = &actor,
+		                                       .item = items->id,
+		                                       .reason = "not booked",
+		                                       .action = "confirm-not-executed"};
+		code = desk_act(&desk, &arena, &request, ret, &err);
 	}
 	arena_release(&arena);
 	return code;
 }
 
-static enum ibid_code act_once(struct faults *faults, const char *tenant, struct acted *ret)
+static enum ibid_code act_once(struct faults *faults, const char *tenant, struct action_result *ret)
 {
 	struct ibid *ibid = NULL;
 	struct ibid_err err = {0};
@@ -552,16 +552,16 @@ static enum ibid_code act_once(struct faults *faults, const char *tenant, struct
 
 static void act_disturbed(struct faults *faults, const char *tenant)
 {
-	struct acted acted = {0};
+	struct action_result result = {0};
 	int status = 0;
 	if (faults->fault.kind != FAULT_KILL) {
-		(void)!act_once(faults, tenant, &acted);
+		(void)!act_once(faults, tenant, &result);
 		return;
 	}
 	pid_t child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
-		(void)!act_once(faults, tenant, &acted);
+		(void)!act_once(faults, tenant, &result);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -572,11 +572,11 @@ static void act_disturbed(struct faults *faults, const char *tenant)
 static void check_acted(const char *tenant)
 {
 	struct faults none = {0};
-	struct acted acted = {0};
+	struct action_result result = {0};
 	bed_settle(&bed);
-	enum ibid_code code = act_once(&none, tenant, &acted);
+	enum ibid_code code = act_once(&none, tenant, &result);
 	if (code != IBID_OK)
-		assert_int_equal(acted.refusal, REFUSED_RESOLVED);
+		assert_int_equal(result.refusal, REFUSED_RESOLVED);
 	assert_int_equal(count_of("ibid.exception where state = 'RESOLVED'", tenant), 1);
 	assert_int_equal(count_of("ibid.command where state = 'FAILED'", tenant), 1);
 	assert_int_equal(count_of("ibid.action where 1 = 1", tenant), 1);
@@ -590,12 +590,12 @@ static void what_a_person_says_is_done_once_with_its_evidence_whatever_fails(voi
 	fault_path("person");
 	for (int kind = 0; kind < FAULT_KINDS; kind++) {
 		struct faults plain = {.fault = {.kind = (enum fault_kind)kind}}, ends = {.ended = true};
-		struct acted acted = {0};
+		struct action_result result = {0};
 		char tenant[64];
 		snprintf(tenant, sizeof tenant, "a-plain-%d", kind);
 		assert_true(run_once(&ends, tenant, &scenarios[CALLBACK], said));
 		assert_string_equal(said, "unknown 500");
-		assert_int_equal(act_once(&plain, tenant, &acted), IBID_OK);
+		assert_int_equal(act_once(&plain, tenant, &result), IBID_OK);
 		check_acted(tenant);
 		for (unsigned n = 1; n <= plain.traced; n++) {
 			struct faults faults = {.fault = {.kind = (enum fault_kind)kind, .at = n}};

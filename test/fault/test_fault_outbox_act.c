@@ -2,7 +2,8 @@
 /* test_fault_outbox_act.c -- an error, a lost answer and a SIGKILL at every statement of a person's
  * decision about a parked event; then the same again. Whatever happened, it is decided
  * once: what is held, the item and the evidence say the same (I1, J02). */
-#include "outbox/outbox_act.h"
+#include "api/desk.h"
+#include "outbox/delivery.h"
 #include "support/bed.h"
 #include "support/fault.h"
 
@@ -108,20 +109,21 @@ static struct uuid park(const char *tenant)
 /* ---- Deciding ------------------------------------------------------------------------------- */
 
 static enum ibid_code skip_event(const char *tenant, struct uuid event, struct fault *fault,
-                                 struct event_acted *ret)
+                                 struct action_result *ret)
 {
 	const struct actor actor = {
 	    .tenant = tenant, .client = "olga", .token = "0123456789abcdef", .roles = ROLE_OPERATOR};
-	const struct event_act act = {.actor = &actor,
-	                              .event_id = event,
-	                              .destination = tenant,
-	                              .action = "skip",
-	                              .reason = "nobody needs it"};
 	struct store *store = fault_set(fault, open_store());
 	struct arena arena = {0};
 	struct ibid_err err = {0};
-	const struct acting acting = {.store = store, .env = env_system()};
-	enum ibid_code code = outbox_act(&acting, &arena, &act, ret, &err);
+	const struct desk desk = desk_of(store, env_system(), NULL);
+	const struct action_request request = {.verb = ACTION_DO,
+	                                       .actor = &actor,
+	                                       .subject_type = delivery_subject.type,
+	                                       .subject_id = delivery_name(&arena, tenant, &event),
+	                                       .action = "skip",
+	                                       .reason = "nobody needs it"};
+	enum ibid_code code = desk_act(&desk, &arena, &request, ret, &err);
 	arena_release(&arena);
 	store_close(store);
 	return code;
@@ -129,12 +131,12 @@ static enum ibid_code skip_event(const char *tenant, struct uuid event, struct f
 
 static void skip_disturbed(const char *tenant, struct uuid event, struct fault *fault)
 {
-	struct event_acted acted;
+	struct action_result result;
 	int status = 0;
 	pid_t child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
-		(void)!skip_event(tenant, event, fault, &acted);
+		(void)!skip_event(tenant, event, fault, &result);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -146,17 +148,17 @@ static void skip_disturbed(const char *tenant, struct uuid event, struct fault *
 
 static void check_decided(const char *tenant, struct uuid event)
 {
-	struct event_acted acted = {0};
+	struct action_result result = {0};
 	struct fault none = {.at = 0};
 	bed_settle(&bed);
 	int64_t before = count_of("ibid.action where 1 = 1", tenant);
 	/* All of it or nothing. */
 	assert_int_equal(count_of("ibid.delivery_hold where state = 'SKIPPED'", tenant), before);
 	assert_int_equal(count_of("ibid.exception where state = 'RESOLVED'", tenant), before);
-	enum ibid_code code = skip_event(tenant, event, &none, &acted);
+	enum ibid_code code = skip_event(tenant, event, &none, &result);
 	assert_int_equal(code, before ? IBID_REJECTED : IBID_OK);
-	assert_int_equal(acted.refusal, before ? REFUSED_RESOLVED : REFUSED_NOT);
-	assert_int_equal(acted.hold.state, HOLD_SKIPPED);
+	assert_int_equal(result.refusal, before ? REFUSED_RESOLVED : REFUSED_NOT);
+	assert_int_equal(result.hold.state, HOLD_SKIPPED);
 	assert_int_equal(count_of("ibid.delivery_hold where state = 'SKIPPED'", tenant), 1);
 	assert_int_equal(count_of("ibid.exception where state = 'RESOLVED'", tenant), 1);
 	assert_int_equal(count_of("ibid.action where action = 'skip'", tenant), 1);
@@ -168,11 +170,11 @@ static void a_decision_is_made_once_with_its_evidence_whatever_fails(void **stat
 	unsigned faults = 0;
 	fault_path("decision");
 	for (int kind = 0; kind < FAULT_KINDS; kind++) {
-		struct event_acted acted;
+		struct action_result result;
 		struct fault plain = {.kind = (enum fault_kind)kind};
 		char tenant[64];
 		snprintf(tenant, sizeof tenant, "plain-%d", kind);
-		assert_int_equal(skip_event(tenant, park(tenant), &plain, &acted), IBID_OK);
+		assert_int_equal(skip_event(tenant, park(tenant), &plain, &result), IBID_OK);
 		for (unsigned n = 1; n <= plain.points; n++, faults++) {
 			struct fault fault = {.kind = (enum fault_kind)kind, .at = n};
 			snprintf(tenant, sizeof tenant, "d-%d-%u", kind, n);

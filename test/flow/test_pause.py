@@ -469,6 +469,29 @@ class Refused(Webhooks, People):
         self.assert_arrives(receiver, 5, 5)
         self.assertEqual(self.items()[0]["resolution"], "close")
 
+    def test_its_exception_is_resolved_by_resuming_it_as_an_admin(self):  # I8
+        receiver, settings = self.receiver(lambda headers, body: receiver.status)
+        receiver.status = 410
+        server = Server(self)
+        self.write(server, 5)
+        self.relay(*settings)
+        self.disabled()
+        item, = self.items()
+        resume = ("exception", "resolve", item["id"], "--action", "resume")
+        self.assertIn("to resolve it, a token needs the role admin", self.act("olga", *resume, code=3))
+        self.assertIn("takes an answer", self.act("ada", *resume, code=3, more=("--status", "200")))
+        self.assertEqual((len(self.paused()), self.actions()), (1, []))
+        receiver.status = 200
+        self.assertIn("resolved   " + item["id"], self.act("ada", *resume, reason="they are back"))
+        self.assert_arrives(receiver, 5, 5)
+        ended, = self.items()
+        self.assertEqual((ended["state"], ended["resolution"], ended["resolved_by"], ended["note"]),
+                         ("RESOLVED", "resume", "ada", "they are back"))
+        self.assertEqual([row[:5] for row in self.actions()], [("ada", "admin", "resume", "exception", item["id"])])
+        self.assertIn("WEBHOOK_GONE", self.number("select parameters from " + self.ledger("action")))
+        self.assertIn("resolved already by ada: resume", self.act("ada", *resume, code=3))
+        self.assertIn("destination out is not paused", self.act("ada", "resume", "destination", "out", code=3))
+
     def test_who_refuses_one_aggregate_after_the_other_is_paused(self):
         receiver, settings = self.receiver(lambda headers, body: receiver.status)
         receiver.status = 401
