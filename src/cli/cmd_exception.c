@@ -6,6 +6,7 @@
 #include "cli/page.h"
 #include "command/external_key.h"
 #include "command/keep.h"
+#include "desk/exception.h"
 
 #include <string.h>
 #include <strings.h>
@@ -38,36 +39,11 @@ static const char *next_name(struct arena *arena, const char **rest)
 
 /* ---- History -------------------------------------------------------------------------------- */
 
-enum { HISTORY_MAX = 1000 };
-
-/* What people did about an item, what they proposed, and how a partner knows its command. */
-struct history {
-	const char *external_key; /* NULL: no partner does */
-	struct action_row *actions;
-	struct approval_row *approvals; /* the newest first */
-	size_t action_count, approval_count;
+/* What a list leaves out. */
+struct more {
+	const char *external_key; /* how a partner knows its command; NULL: no partner does */
+	struct exception_history history;
 };
-
-static enum ibid_code read_history(struct store *store, struct arena *arena,
-                                   const struct exception_row *row, struct history *ret,
-                                   struct ibid_err *err)
-{
-	const char *id = id_text(arena, row->id);
-	*ret = (struct history){0};
-	enum ibid_code code = store->ops->list_actions(store, arena, row->tenant, "exception", id,
-	                                               HISTORY_MAX, &ret->actions, &ret->action_count,
-	                                               err);
-	if (!code)
-		code = store->ops->list_approvals(store, arena, row->tenant, "exception", id, HISTORY_MAX,
-		                                  &ret->approvals, &ret->approval_count, err);
-	return code ? code : external_key_of_exception(store, arena, row, &ret->external_key, err);
-}
-
-static const struct approval_row *waiting_in(const struct history *history)
-{
-	bool waits = history->approval_count && history->approvals->decision == APPROVAL_WAITS;
-	return waits ? history->approvals : NULL;
-}
 
 static void action_json(struct str *out, struct arena *arena, const struct action_row *action)
 {
@@ -100,7 +76,8 @@ static void approval_json(struct str *out, struct arena *arena, const struct app
 	obj_end(out, '}');
 }
 
-static void history_json(struct str *out, struct arena *arena, const struct history *history)
+static void history_json(struct str *out, struct arena *arena,
+                         const struct exception_history *history)
 {
 	obj_begin(out, "history", '[');
 	for (size_t i = 0; i < history->action_count; i++)
@@ -112,9 +89,9 @@ static void history_json(struct str *out, struct arena *arena, const struct hist
 	obj_end(out, ']');
 }
 
-static void print_history(struct arena *arena, const struct history *history)
+static void print_history(struct arena *arena, const struct exception_history *history)
 {
-	const struct approval_row *waiting = waiting_in(history);
+	const struct approval_row *waiting = exception_proposal(history);
 	if (waiting) {
 		section_print("waits for approval", 1);
 		out_textf("  %s  proposed by %s  %s\n", waiting->action, waiting->proposed_by,
@@ -131,9 +108,9 @@ static void print_history(struct arena *arena, const struct history *history)
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-/* `history` NULL: it was not asked for. */
+/* `more` NULL: in a list. */
 static void row_json(struct str *out, struct arena *arena, const struct exception_row *row,
-                     const struct history *history, int64_t now_us)
+                     const struct more *more, int64_t now_us)
 {
 	obj_begin(out, NULL, '{');
 	obj_text(out, "id", id_text(arena, row->id));
@@ -158,8 +135,8 @@ static void row_json(struct str *out, struct arena *arena, const struct exceptio
 	obj_text(out, "subject_type", row->subject_type);
 	obj_text(out, "subject_id", row->subject_id);
 	obj_text(out, "business_key", row->business_key);
-	if (history) {
-		obj_text(out, "external_key", history->external_key);
+	if (more) {
+		obj_text(out, "external_key", more->external_key);
 		obj_text(out, "service_answer", row->service_answer);
 	}
 	obj_text(out, "source", row->source);
@@ -175,16 +152,16 @@ static void row_json(struct str *out, struct arena *arena, const struct exceptio
 	obj_text(out, "resolution", row->resolution);
 	obj_text(out, "resolved_by", row->resolved_by);
 	obj_text(out, "note", row->note);
-	if (history)
-		history_json(out, arena, history);
+	if (more)
+		history_json(out, arena, &more->history);
 	obj_end(out, '}');
 }
 
 static bool print_item_json(struct arena *arena, const struct exception_row *row,
-                            const struct history *history)
+                            const struct more *more)
 {
 	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
-	row_json(&out, arena, row, history, env_wall_us(env_system()));
+	row_json(&out, arena, row, more, env_wall_us(env_system()));
 	bool ok = out_line(&out);
 	str_release(&out);
 	return ok;
@@ -218,7 +195,7 @@ static void print_actions(struct arena *arena, const struct exception_row *row)
 }
 
 static bool print_item(struct arena *arena, const struct exception_row *row,
-                       const struct history *history)
+                       const struct more *more)
 {
 	int64_t now_us = env_wall_us(env_system());
 	field_print("exception", id_text(arena, row->id));
@@ -235,7 +212,7 @@ static bool print_item(struct arena *arena, const struct exception_row *row,
 	field_print("retry", row->retryable ? "safe" : "not safe");
 	field_print("subject", thing_text(arena, row->subject_type, row->subject_id));
 	field_print("key", row->business_key);
-	field_print("external key", history->external_key);
+	field_print("external key", more->external_key);
 	field_print("source", row->source);
 	field_print("payload", row->payload_ref);
 	field_print("document", thing_text(arena, row->document_type, row->document_id));
@@ -249,8 +226,8 @@ static bool print_item(struct arena *arena, const struct exception_row *row,
 	field_print("note", row->note);
 	if (row->state == EXCEPTION_OPEN)
 		print_actions(arena, row);
-	if (history->action_count)
-		print_history(arena, history);
+	if (more->history.action_count)
+		print_history(arena, &more->history);
 	return true;
 }
 
@@ -275,7 +252,7 @@ int cmd_exception_show(const struct args *args)
 	struct ibid_err err = {0};
 	struct store *store = NULL;
 	struct exception_row row;
-	struct history history;
+	struct more more = {0};
 	struct uuid id;
 	int exit = CLI_OK;
 	const char *tenant = args->values[OPT_TENANT];
@@ -296,12 +273,14 @@ int cmd_exception_show(const struct args *args)
 		        "all` shows those that there are",
 		        tenant, tenant);
 	if (!code)
-		code = read_history(store, &arena, &row, &history, &err);
+		code = exception_history(store, &arena, &row, &more.history, &err);
+	if (!code)
+		code = external_key_of_exception(store, &arena, &row, &more.external_key, &err);
 	if (!code)
 		code = open_answer(&arena, args, &row, &err);
 	if (code)
 		exit = say_err(&err);
-	else if (!(args_has(args, OPT_JSON) ? print_item_json : print_item)(&arena, &row, &history))
+	else if (!(args_has(args, OPT_JSON) ? print_item_json : print_item)(&arena, &row, &more))
 		exit = CLI_ERROR;
 	store_close(store);
 	arena_release(&arena);

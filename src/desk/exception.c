@@ -3,6 +3,8 @@
 
 #include "base/traceparent.h"
 
+enum { HISTORY_MAX = 1000 };
+
 #define WITHIN_US (INT64_C(4) * 3600 * 1000000) /* where no contract says */
 
 struct exception_row exception_make(const struct exception_row *about,
@@ -41,4 +43,28 @@ enum ibid_code exception_newest(struct store *store, struct arena *arena,
 	if (!code)
 		*ret = count ? rows : NULL;
 	return code;
+}
+
+enum ibid_code exception_history(struct store *store, struct arena *arena,
+                                 const struct exception_row *item, struct exception_history *ret,
+                                 struct ibid_err *err)
+{
+	struct exception_history history = {0};
+	char id[UUID_TEXT_SIZE];
+	uuid_write(item->id, id);
+	enum ibid_code code = store->ops->list_actions(store, arena, item->tenant, "exception", id,
+	                                               HISTORY_MAX, &history.actions,
+	                                               &history.action_count, err);
+	if (!code)
+		code = store->ops->list_approvals(store, arena, item->tenant, "exception", id, HISTORY_MAX,
+		                                  &history.approvals, &history.approval_count, err);
+	if (!code)
+		*ret = history;
+	return code;
+}
+
+const struct approval_row *exception_proposal(const struct exception_history *history)
+{
+	bool waits = history->approval_count && history->approvals->decision == APPROVAL_WAITS;
+	return waits ? history->approvals : NULL;
 }

@@ -21,4 +21,17 @@ IBID_CHECK enum ibid_code exception_newest(struct store *store, struct arena *ar
                                            struct exception_filter filter,
                                            const struct exception_row **ret, struct ibid_err *err);
 
+/* What people did about an item, the oldest first, and what they proposed, the newest first. */
+struct exception_history {
+	struct action_row *actions;
+	struct approval_row *approvals;
+	size_t action_count, approval_count;
+};
+IBID_CHECK enum ibid_code exception_history(struct store *store, struct arena *arena,
+                                            const struct exception_row *item,
+                                            struct exception_history *ret, struct ibid_err *err);
+
+/* The proposal that waits for a second person; NULL: none does. */
+const struct approval_row *exception_proposal(const struct exception_history *history);
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exception.c -- requests that look at human work. Another tenant's item is as if it were not
  * there. */
+#include "desk/exception.h"
 #include "base/obj.h"
 #include "command/external_key.h"
 #include "command/keep.h"
@@ -10,8 +11,6 @@
 
 #include <string.h>
 #include <strings.h>
-
-enum { HISTORY_MAX = 1000 };
 
 /* ---- Documents ------------------------------------------------------------------------------ */
 
@@ -41,22 +40,13 @@ static void add_proposal(struct str *out, const struct approval_row *proposal)
 	obj_end(out, '}');
 }
 
-/* What people did about an item, what waits for one of them, and how a partner knows its command.
- */
-struct history {
-	const char *external_key; /* NULL: no partner does */
-	struct action_row *actions;
-	size_t count;
-	struct approval_row *newest;
-	size_t approvals;
-};
-
-static void add_history(struct str *out, const struct history *history)
+static void add_history(struct str *out, const struct exception_history *history)
 {
-	if (history->approvals && history->newest->decision == APPROVAL_WAITS)
-		add_proposal(out, history->newest);
+	const struct approval_row *proposal = exception_proposal(history);
+	if (proposal)
+		add_proposal(out, proposal);
 	obj_begin(out, "history", '[');
-	for (size_t i = 0; i < history->count; i++)
+	for (size_t i = 0; i < history->action_count; i++)
 		add_action(out, &history->actions[i]);
 	obj_end(out, ']');
 }
@@ -74,9 +64,15 @@ static void add_about(struct str *out, const struct exception_row *row)
 	add_text(out, "traceId", row->trace_id);
 }
 
-/* `history` NULL: it was not asked for. */
+/* What a list leaves out. */
+struct more {
+	const char *external_key; /* how a partner knows its command; NULL: no partner does */
+	struct exception_history history;
+};
+
+/* `more` NULL: in a list. */
 static void add_item(struct str *out, struct request *request, const struct exception_row *row,
-                     const struct history *history)
+                     const struct more *more)
 {
 	int64_t now_us = env_wall_us(request->server->env);
 	obj_begin(out, NULL, '{');
@@ -100,52 +96,38 @@ static void add_item(struct str *out, struct request *request, const struct exce
 	add_text(out, "resolution", row->resolution);
 	add_text(out, "resolvedBy", row->resolved_by);
 	add_text(out, "note", row->note);
-	if (history) {
-		add_text(out, "externalKey", history->external_key);
+	if (more) {
+		add_text(out, "externalKey", more->external_key);
 		add_text(out, "serviceAnswer",
 		         keep_read_service_answer(&request->arena, row,
 		                                  request->generation->ibid->ledger->keys));
-		add_history(out, history);
+		add_history(out, &more->history);
 	}
 	obj_end(out, '}');
 }
 
 /* ---- Looking -------------------------------------------------------------------------------- */
 
-static enum ibid_code read_history(struct request *request, const struct exception_row *row,
-                                   struct history *ret, struct ibid_err *err)
-{
-	struct store *store = store_of(request);
-	char id[UUID_TEXT_SIZE];
-	uuid_write(row->id, id);
-	enum ibid_code code = store->ops->list_actions(store, &request->arena, row->tenant, "exception",
-	                                               id, HISTORY_MAX, &ret->actions, &ret->count,
-	                                               err);
-	if (!code)
-		code = store->ops->list_approvals(store, &request->arena, row->tenant, "exception", id, 1,
-		                                  &ret->newest, &ret->approvals, err);
-	return code ? code
-	            : external_key_of_exception(store, &request->arena, row, &ret->external_key, err);
-}
-
 void answer_exception(struct request *request, const struct uuid *id)
 {
 	struct store *store = store_of(request);
 	struct exception_row row;
-	struct history history = {0};
+	struct more more = {0};
 	struct ibid_err err = {0};
 	struct str out = STR_INIT(DOCUMENT_BYTES_MAX);
 	enum ibid_code code = store->ops->get_exception(store, &request->arena,
 	                                                request->principal.tenant, id, &row, &err);
 	if (!code)
-		code = read_history(request, &row, &history, &err);
+		code = exception_history(store, &request->arena, &row, &more.history, &err);
+	if (!code)
+		code = external_key_of_exception(store, &request->arena, &row, &more.external_key, &err);
 	if (code) {
 		if (code == IBID_NOT_FOUND)
 			err_set(&err, code, "there is no such exception");
 		failure_answer(request, &err);
 		return;
 	}
-	add_item(&out, request, &row, &history);
+	add_item(&out, request, &row, &more);
 	answer_document(request, &out);
 }
 
