@@ -260,18 +260,19 @@ static int print_not_done(enum ibid_code code, const struct ibid_err *err)
 
 /* ---- Acting --------------------------------------------------------------------------------- */
 
-static int act(const struct args *args, struct arena *arena, struct action_request *request)
+/* `actor`: room for who that is. */
+static int act(const struct args *args, struct arena *arena, struct action_request *request,
+               struct actor *actor)
 {
 	struct ibid_err err = {0};
 	struct opened opened = {0};
-	struct actor actor = {0};
 	struct action_result result = {0};
-	request->actor = &actor;
+	request->actor = actor;
 	enum ibid_code code = read_answer(args, arena, &request->confirmation.body, &err);
 	if (!code)
 		code = open_desk(args, &opened, &err);
 	if (!code)
-		code = find_actor(opened.desk.store, arena, &actor, &err);
+		code = find_actor(opened.desk.store, arena, actor, &err);
 	if (!code)
 		code = desk_act(&opened.desk, arena, request, &result, &err);
 	const char *word = result.proposed ? "proposed" : args->command->act.past;
@@ -286,10 +287,11 @@ static int act(const struct args *args, struct arena *arena, struct action_reque
 int cmd_act(const struct args *args)
 {
 	struct arena arena = {0};
+	struct actor actor = {0};
 	struct action_request request;
 	int exit = read_request(args, &arena, &request);
 	if (!exit)
-		exit = act(args, &arena, &request);
+		exit = act(args, &arena, &request, &actor);
 	arena_release(&arena);
 	return exit;
 }

@@ -48,13 +48,13 @@ static enum ibid_code check_destination(struct action *action, struct ibid_err *
 {
 	const struct found *found = action->found;
 	size_t size = 0;
-	const char *goals = event_header(&found->event, "deliver_to", &size);
+	const char *named = event_header(&found->event, "deliver_to", &size);
 	if (!*found->destination)
 		return action_refuse(action, REFUSED_INPUT, err, "name the destination where it is held");
 	if (action->result->is_held || event_is_for(&found->event, found->destination))
 		return IBID_OK;
 	return action_refuse(action, REFUSED_INPUT, err, "the event does not go to %.80s, but to %.*s",
-	                     found->destination, goals ? (int)size : 7, goals ? goals : "nowhere");
+	                     found->destination, named ? (int)size : 7, named ? named : "nowhere");
 }
 
 static enum ibid_code find(struct action *action, struct ibid_err *err)
