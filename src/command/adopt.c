@@ -182,7 +182,7 @@ enum ibid_code ledger_adopt(struct ledger *ledger, const char *engine, void *con
 	if (!adopted)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	submission_init(&adopted->sub, ledger);
-	adopted->sub.errand = ERRAND_ADOPT;
+	adopted->sub.goal = GOAL_ADOPT;
 	enum ibid_code code = prepare(adopted, engine, connection, command, err);
 	if (!code)
 		code = begin(adopted, &begun, err);

@@ -74,7 +74,7 @@ static enum ibid_code run_handler(struct submission *sub, struct ibid_work *work
                                   struct ibid_err *err)
 {
 	enum ibid_code code;
-	if (sub->script && sub->errand == ERRAND_FINISH)
+	if (sub->script && sub->goal == GOAL_FINISH)
 		return recovery_query(sub, work, err);
 	if (sub->script) {
 		code = submission_run_script(work, sub->script, err);
@@ -197,7 +197,7 @@ static enum ibid_code commit(struct submission *sub, struct tx **tx, const struc
 		*ret = STEP_AGAIN;
 		return IBID_OK;
 	case IBID_REJECTED:
-		if (sub->errand == ERRAND_FINISH)
+		if (sub->goal == GOAL_FINISH)
 			return finish_failed(sub, &outcome, err); /* fall through */
 	case IBID_DUPLICATE:
 	case IBID_FAILED:
@@ -230,7 +230,7 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
 {
 	struct command_row row = submission_row(sub, previous);
 	bool server = class == REFUSAL_SERVER;
-	if (server && sub->errand == ERRAND_FINISH && !sub->end.given && sub->pending != IBID_MISUSE)
+	if (server && sub->goal == GOAL_FINISH && !sub->end.given && sub->pending != IBID_MISUSE)
 		return finish_failed(sub, outcome, err);
 	submission_refuse(sub, &row, class, outcome);
 	if (class == REFUSAL_VALIDATION)
@@ -401,7 +401,7 @@ static enum ibid_code hold(struct submission *sub, struct tx **tx,
 static enum ibid_code check_handler(const struct submission *sub, struct ibid_err *err)
 {
 	const char *name = sub->contract->name;
-	if (sub->errand != ERRAND_SUBMIT)
+	if (sub->goal != GOAL_SUBMIT)
 		return IBID_OK;
 	if (sub->contract->staged.lease_us)
 		return err_set(err, IBID_MISUSE, "operation %s is staged: it is run by %s", name,
@@ -440,7 +440,7 @@ static enum ibid_code perform(struct submission *sub, struct tx **tx,
 		return record_duplicate(sub, tx, previous, &work, ret, err);
 	if (sub->pending)
 		return record_refusal(sub, tx, previous, class_of(sub->pending), &sub->outcome, ret, err);
-	if (sub->errand == ERRAND_STAGE)
+	if (sub->goal == GOAL_STAGE)
 		return hold(sub, tx, previous, ret, err);
 
 	code = strategy_run(sub, &work, run_handler, &linked, err);
@@ -536,11 +536,11 @@ static enum ibid_code meet_held(struct submission *sub, struct claim *claim, enu
 		return fenced(err);
 	if (row->state == COMMAND_IN_PROGRESS) {
 		assert(claim->tx);
-		if (sub->errand == ERRAND_FINISH)
+		if (sub->goal == GOAL_FINISH)
 			return perform(sub, &claim->tx, row, ret, err);
 		return row->stale ? hold(sub, &claim->tx, row, ret, err) : fenced(err);
 	}
-	if (sub->errand == ERRAND_TAKE)
+	if (sub->goal == GOAL_TAKE_OVER)
 		return fenced(err);
 	if (sub->resolves && row->state == COMMAND_UNKNOWN && found_out(sub)) {
 		assert(claim->tx);

@@ -68,7 +68,7 @@ void recovery_hold(struct submission *sub, const struct command_row *row)
 	sub->id = row->id;
 	sub->token = row->lease_token;
 	sub->resolves = row->state == COMMAND_UNKNOWN;
-	sub->errand = sub->resolves ? ERRAND_FINISH : ERRAND_TAKE;
+	sub->goal = sub->resolves ? GOAL_FINISH : GOAL_TAKE_OVER;
 }
 
 /* Whose lease and whose answers: the version on the row. How it is recovered: the newest word. */
@@ -123,7 +123,7 @@ static enum ibid_code find_out(struct ibid_staged *staged, struct ibid_result **
 {
 	struct submission *sub = &staged->sub;
 	if (sub->operation->query) {
-		sub->errand = ERRAND_FINISH;
+		sub->goal = GOAL_FINISH;
 		sub->script = sub->operation->query;
 		return submission_decide(sub, ret, err);
 	}

@@ -13,7 +13,7 @@ const struct command_row *submission_continued(const struct submission *sub,
 
 bool submission_holds_lease(const struct submission *sub)
 {
-	return sub->errand == ERRAND_TAKE || sub->errand == ERRAND_FINISH;
+	return sub->goal == GOAL_TAKE_OVER || sub->goal == GOAL_FINISH;
 }
 
 struct command_row submission_row(struct submission *sub, const struct command_row *previous)

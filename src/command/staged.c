@@ -17,7 +17,7 @@ struct ibid_staged *staged_new(struct ledger *ledger)
 	if (!staged)
 		return NULL;
 	submission_init(&staged->sub, ledger);
-	staged->sub.errand = ERRAND_STAGE;
+	staged->sub.goal = GOAL_STAGE;
 	return staged;
 }
 
@@ -110,7 +110,7 @@ enum ibid_code ibid_staged_finish(struct ibid_staged *staged, ibid_handler *hand
 	err = err_or(err, &spare);
 	if (!handler)
 		return err_set(err, IBID_MISUSE, "a staged command is finished by a handler");
-	sub->errand = ERRAND_FINISH;
+	sub->goal = GOAL_FINISH;
 	sub->pending = IBID_OK; /* what an earlier call failed with is over */
 	sub->lost = (struct ibid_err){0};
 	sub->misses = 0;

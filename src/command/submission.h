@@ -10,12 +10,13 @@
 #include "command/ledger.h"
 #include "command/work.h"
 
-enum errand {
-	ERRAND_SUBMIT, /* run it, in one transaction */
-	ERRAND_STAGE,  /* claim it, under a lease */
-	ERRAND_TAKE,   /* over: the lease under `token` has ended */
-	ERRAND_FINISH, /* under the lease that is held */
-	ERRAND_ADOPT,  /* in a transaction of the caller's, which does the work itself */
+/* What an attempt does with the identity that it claimed. */
+enum goal {
+	GOAL_SUBMIT,    /* run it, in one transaction */
+	GOAL_STAGE,     /* claim it, under a lease */
+	GOAL_TAKE_OVER, /* over: the lease under `token` has ended */
+	GOAL_FINISH,    /* under the lease that is held */
+	GOAL_ADOPT,     /* in a transaction of the caller's, which does the work itself */
 };
 
 /* What a worker, or recovery, says of how a command ends that did not succeed. */
@@ -65,7 +66,7 @@ struct submission {
 	struct outcome outcome; /* in `arena` */
 
 	/* Of a command that is staged. */
-	enum errand errand;
+	enum goal goal;
 	int64_t token; /* of the lease that is held, or to be taken over; 0: none */
 	bool held;     /* the row is IN_PROGRESS under `token` */
 	bool resolves; /* looks again at what is UNKNOWN under `token`, which it does not hold */

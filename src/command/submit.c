@@ -36,7 +36,7 @@ static bool tell_recent(struct submission *sub)
 	struct sha256 fingerprint;
 	enum verdict verdict;
 	struct ibid_err ignored;
-	if (sub->errand != ERRAND_SUBMIT || sub->pending || sub->lost.code ||
+	if (sub->goal != GOAL_SUBMIT || sub->pending || sub->lost.code ||
 	    !recent_find(sub->ledger->recent, &sub->identity, &sub->attempt, &row) ||
 	    submission_judge(sub, &row, &verdict, &fingerprint, &ignored) || verdict != VERDICT_REPLAY)
 		return false;
@@ -168,7 +168,7 @@ enum ibid_code submission_end(struct submission *sub, const struct ending *endin
                               struct ibid_result **ret, struct ibid_err *err)
 {
 	struct outcome outcome = {.text = ending->text};
-	sub->errand = ERRAND_FINISH;
+	sub->goal = GOAL_FINISH;
 	attempt_postpone(sub, IBID_FAILED, &outcome);
 	sub->end.given = true;
 	sub->end.state = ending->state;

@@ -11,7 +11,7 @@
 /* A first run of a script that does all there is to do, and nothing of the payload is kept. */
 static bool runs_plainly(const struct submission *sub)
 {
-	return sub->errand == ERRAND_SUBMIT && sub->script && !sub->long_way && !sub->pending &&
+	return sub->goal == GOAL_SUBMIT && sub->script && !sub->long_way && !sub->pending &&
 	       sub->contract->payload == CLASS_OMIT && !contract_looks(sub->contract);
 }
 
