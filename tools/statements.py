@@ -9,7 +9,8 @@ PostgreSQL reads them; for SQLite `ibid.x` becomes `ibid_x`, and columns that ho
 that changes no row: its transaction can't commit then, and TEXT says why.
 
 SRC/STORE/sqlite/sql and SRC/STORE/postgres/sql hold each engine's own statements, and
-SRC/STORE/.../migrations its schema: NNN_name.sql, of which several may share a number.
+SRC/STORE/.../migrations its schema: NNN_concept.sql. The files of one number are one version; they run in the
+order of their names, but `schema` first and `privileges` last.
 
 Files whose content stays the same are not written, so that nothing is compiled anew."""
 import glob
@@ -102,7 +103,9 @@ def ids(common, sqlite, postgres):
 
 
 def migrations(prefix, paths):
-    rows = sorted((int(named(path)[:3]), named(path)) for path in paths)
+    place = {"schema": 0, "privileges": 2}
+    rows = sorted(((int(named(path)[:3]), named(path)) for path in paths),
+                  key=lambda row: (row[0], place.get(row[1][4:], 1), row[1]))
     numbers = sorted({number for number, _ in rows})
     if numbers != list(range(1, len(numbers) + 1)):
         sys.exit("statements.py: migrations must be numbered 001, 002, ... without gaps")

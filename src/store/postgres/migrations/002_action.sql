@@ -18,7 +18,7 @@ create table ibid.action (
 	primary key (tenant, id),
 	constraint action_reason_check check (reason <> '')
 );
--- Its collation keeps it from being taken for the primary key: see migration 001.
+-- Its collation keeps it from being taken for the primary key: see 001_baseline.
 create index action_subject on ibid.action (tenant collate "POSIX", subject_type, subject_id, id);
 comment on table ibid.action is 'what people did, one row per action: never edited (I3)';
 create trigger action_is_never_edited before update or delete on ibid.action

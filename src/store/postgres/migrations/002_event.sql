@@ -1,49 +1,28 @@
--- 002_event: contracts of events, applied where a payload does not pass through libibid.
+-- 002_event: events have a lane and the trace of their command (W3C trace context); each is held to its contract, placed and
+-- appended.
 --
 -- What libibid checks itself it checks by store/event_rule.c: the same rules, the same sentences.
 -- One more error state:
 --   IB013 an event violates its contract
 
--- ---- Contracts ----------------------------------------------------------------------------------
+-- Relays share the lanes of a destination. An aggregate keeps the lane of its first event; aggregates of schema 1 are in
+-- lane 0.
+alter table ibid.aggregate
+	add column lane smallint not null default 0,
+	add column xid xid8, -- the transaction of its newest event that has a topic; null: there is none
+	add column before xid8; -- of the one before that
+alter table ibid.event
+	add column lane smallint not null default 0,
+	add column follows xid8, -- the transaction of the one before it, in its aggregate, that has a topic; null: none
+	add column traceparent text, -- of the request that sent the command: the span that a consumer continues
+	add column tracestate text;
+create index event_lane on ibid.event (lane, xid) where topic is not null;
 
-create type ibid.event_field as (pointer text, path text[]);
-comment on type ibid.event_field is 'a JSON Pointer, and the path that #> takes';
-create type ibid.event_terms as (
-	version int, aggregate text, topic text, key_from text, key_path text[], required ibid.event_field[],
-	max_bytes int, headers text
-);
-comment on type ibid.event_terms is 'what emit needs of the contract of an event';
-
-create function ibid_internal.event_terms_in(contract json) returns ibid.event_terms
-language plpgsql immutable as $$
-declare
-	terms ibid.event_terms;
-begin
-	select c.version, c.aggregate, c.topic, c.partition_key,
-		case when left(c.partition_key, 1) = '/' then ibid_internal.pointer_path(c.partition_key) end,
-		array(select row (r.pointer, ibid_internal.pointer_path(r.pointer))::ibid.event_field
-			from json_array_elements_text(c.required) with ordinality as r(pointer, place) order by place),
-		c.max_bytes, format('{"event_version":"%s"%s}', c.version,
-			(select format(',"deliver_to":"%s"', string_agg(d.name, ',' order by d.place))
-			from json_array_elements_text(c.deliver_to) with ordinality as d(name, place) having count(*) > 0))
-	into terms
-	from json_to_record(contract) as c(version int, aggregate text, topic text, partition_key text, required json,
-		max_bytes int, deliver_to json);
-	return terms;
-end $$;
-comment on function ibid_internal.event_terms_in(json) is 'what emit needs of the contract of an event';
-
-create function ibid_internal.kept_event_terms(contract text) returns ibid.event_terms
-language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
-begin
-	return ibid_internal.event_terms_in(contract::json);
-exception when data_exception then
-	return null; -- whoever uses it is told
-end $$;
-comment on function ibid_internal.kept_event_terms(text) is 'event_terms_in, for a contract that is installed';
-
-alter table ibid.contract add column event_terms ibid.event_terms
-	generated always as (case when kind = 'event' then ibid_internal.kept_event_terms(text) end) stored;
+create function ibid_internal.lane_of(tenant text, aggregate_type text, aggregate_id text) returns smallint
+language sql immutable as $$
+	select (hashtextextended(tenant || chr(10) || aggregate_type || chr(10) || aggregate_id, 0) & 1)::smallint
+$$;
+comment on function ibid_internal.lane_of(text, text, text) is 'the lane of a new aggregate';
 
 -- What a claim tells of the types that its command declares: A:1,B for an A under version 1 of its contract and
 -- a B that has none. Null: it is not declared; 0: it has no contract. In SQL, so that the planner puts it into
@@ -162,7 +141,7 @@ declare
 	predecessor xid8;
 	sent_by constant xid8 := case when to_topic is not null then pg_current_xact_id() end;
 begin
-	-- The head goes from v - 1 to v; an aggregate that nobody has seen is at 0. See 002_outbox for the rest.
+	-- The head goes from v - 1 to v; an aggregate that nobody has seen is at 0. Lanes and transaction ids are explained above.
 	if wanted is null or wanted = 1 then
 		insert into ibid.aggregate as head (tenant, type, id, version, lane, xid)
 		values (of_tenant, aggregate_type, aggregate_id, 1, ibid_internal.lane_of(of_tenant, aggregate_type, aggregate_id),
@@ -212,3 +191,121 @@ begin
 	return ibid.append_event(of_tenant, of_command, ordinal, aggregate_type, aggregate_id, event_type, body,
 		wanted, given_key, correlation, causation, at, null, null, null, null, null);
 end $$;
+
+-- ---- Emit ---------------------------------------------------------------------------------------
+
+-- In SQL, so that the planner puts it into the expressions that call it.
+create function ibid_internal.is_event(ordinal int, declared boolean, aggregate_type text, aggregate_id text, body text,
+	version bigint, given_key text)
+returns boolean language sql immutable as $$
+	select (declared and ordinal <= 65535 and octet_length(aggregate_type) between 1 and 255
+		and octet_length(aggregate_id) between 1 and 255 and octet_length(body) <= 1048576
+		and coalesce(octet_length(given_key), 1) between 1 and 255 and coalesce(version, 0) >= 0) is true
+$$;
+comment on function ibid_internal.is_event(int, boolean, text, text, text, bigint, text) is
+	'is an event well formed and declared?';
+
+create function ibid_internal.refuse_event(ordinal int, aggregate_type text, aggregate_id text, event_type text, body text,
+	version bigint, given_key text)
+returns void language plpgsql immutable as $$
+begin
+	raise exception 'emit: %', case
+		when body is null then 'the payload is missing'
+		when ordinal > 65535 then 'more than 65535 events in one command'
+		when octet_length(body) > 1048576 then 'the payload is longer than 1 MiB'
+		when (octet_length(aggregate_type) between 1 and 255
+			and octet_length(aggregate_id) between 1 and 255) is not true
+			then 'aggregate type and id are texts of 1 to 255 bytes'
+		when octet_length(given_key) not between 1 and 255
+			then 'the key is a text of 1 to 255 bytes, or null'
+		when version < 0 then 'the version is a positive integer, or 0 or null for the next'
+		else format('%s is not declared under the contract''s emits', event_type) end
+		using errcode = 'IB003';
+end $$;
+comment on function ibid_internal.refuse_event(int, text, text, text, text, bigint, text) is
+	'fails with what is wrong with an event';
+
+-- Where ibid owns the transaction, its claim has left settings, and the rights are the caller's own: whoever
+-- makes up the settings lacks the right to the tables. Otherwise the command is one that the caller began.
+create or replace function ibid.emit_json(aggregate_type text, aggregate_id text, type text, payload text,
+	version bigint, key text)
+returns uuid language plpgsql as $$
+declare
+	ordinal int := nullif(current_setting('ibid.ordinal', true), '')::int + 1;
+	trace text := current_setting('ibid.trace', true);
+	declared int;
+	place record;
+	noted text;
+begin
+	if ordinal is null then
+		return ibid_internal.emit_for_caller(aggregate_type, aggregate_id, type, payload, version, key, null);
+	end if;
+	declared := ibid_internal.declared_version(current_setting('ibid.emits'), type);
+	if not ibid_internal.is_event(ordinal, declared is not null, aggregate_type, aggregate_id, payload, version, key) then
+		perform ibid_internal.refuse_event(ordinal, aggregate_type, aggregate_id, type, payload, version, key);
+	end if;
+	-- by the contract that the process which runs the command has loaded
+	place := ibid_internal.place_event(declared, current_setting('ibid.tenant'), aggregate_type, aggregate_id, type, payload);
+	noted := set_config('ibid.ordinal', ordinal::text, true); -- an assignment, because PERFORM is a query
+	return ibid.append_event(current_setting('ibid.tenant'), current_setting('ibid.command_id')::uuid,
+		ordinal, aggregate_type, aggregate_id, type, payload, nullif(version, 0), key,
+		nullif(current_setting('ibid.correlation_id'), ''),
+		nullif(current_setting('ibid.causation_id'), ''), current_setting('ibid.now')::timestamptz,
+		ibid_internal.traceparent_in(trace), ibid_internal.tracestate_in(trace), place.topic, place.partition_key,
+		place.headers);
+end $$;
+
+-- One more parameter, for transactions that began several commands; calls without it stay as they are.
+drop function ibid.emit(text, text, text, text, bigint, text);
+drop function ibid.emit(text, text, text, jsonb, bigint, text);
+drop function ibid.emit(text, text, text, json, bigint, text);
+
+create function ibid.emit(aggregate_type text, aggregate_id text, type text, payload text,
+	version bigint default null, key text default null, command_id uuid default null)
+returns uuid language plpgsql as $$
+begin -- the cast refuses what is not JSON
+	if command_id is null and current_setting('ibid.ordinal', true) <> '' then
+		return ibid.emit_json(aggregate_type, aggregate_id, type, payload::json::text, version, key);
+	end if;
+	return ibid_internal.emit_for_caller(aggregate_type, aggregate_id, type, payload::json::text, version, key, command_id);
+end $$;
+comment on function ibid.emit(text, text, text, text, bigint, text, uuid) is
+	'appends an event for the running command; version: of the aggregate after it, 0 or null for the next; '
+	'command_id: which one, where the transaction began several';
+
+create function ibid.emit(aggregate_type text, aggregate_id text, type text, payload jsonb,
+	version bigint default null, key text default null, command_id uuid default null)
+returns uuid language plpgsql as $$
+begin
+	if command_id is null and current_setting('ibid.ordinal', true) <> '' then
+		return ibid.emit_json(aggregate_type, aggregate_id, type, payload::text, version, key);
+	end if;
+	return ibid_internal.emit_for_caller(aggregate_type, aggregate_id, type, payload::text, version, key, command_id);
+end $$;
+comment on function ibid.emit(text, text, text, jsonb, bigint, text, uuid) is 'emit, with a jsonb payload';
+
+create function ibid.emit(aggregate_type text, aggregate_id text, type text, payload json,
+	version bigint default null, key text default null, command_id uuid default null)
+returns uuid language plpgsql as $$
+begin
+	return ibid.emit(aggregate_type, aggregate_id, type, payload::text, version, key, command_id);
+end $$;
+comment on function ibid.emit(text, text, text, json, bigint, text, uuid) is 'emit, with a json payload';
+
+-- What emit would be given, for who writes the events of many commands at once. In SQL, so that the planner puts
+-- them into the statements that call them.
+create function ibid_internal.emitted(aggregate_type text, aggregate_id text, type text, payload jsonb)
+returns text[] language sql immutable as $$
+	select array[aggregate_type, aggregate_id, type, payload::text]
+$$;
+create function ibid_internal.emitted(aggregate_type text, aggregate_id text, type text, payload json)
+returns text[] language sql immutable as $$
+	select array[aggregate_type, aggregate_id, type, payload::text]
+$$;
+create function ibid_internal.emitted(aggregate_type text, aggregate_id text, type text, payload text)
+returns text[] language sql immutable as $$
+	select array[aggregate_type, aggregate_id, type, payload::json::text] -- refuses what is not JSON
+$$;
+comment on function ibid_internal.emitted(text, text, text, jsonb) is 'an event as the library reads it; it writes nothing';
+comment on function ibid_internal.emitted(text, text, text, json) is 'an event as the library reads it; it writes nothing';
+comment on function ibid_internal.emitted(text, text, text, text) is 'an event as the library reads it; it writes nothing';

@@ -29,6 +29,7 @@ create table ibid.exception (
 	resolution text,
 	resolved_by text,
 	note text,
+	trace_id text,
 	primary key (tenant, id),
 	constraint exception_queue_check check
 		(queue in ('dead-letter', 'business', 'reconciliation', 'security', 'data-quality')),
@@ -39,7 +40,7 @@ create table ibid.exception (
 		= (resolved_at is not null and resolution is not null and resolved_by is not null))
 );
 -- One open item per queue and subject: the same trouble again is the same work. Its collation keeps it from
--- being taken for the primary key: see migration 001.
+-- being taken for the primary key: see 001_baseline.
 create unique index exception_open_key
 	on ibid.exception (tenant collate "POSIX", queue, subject_type, subject_id) where state = 'OPEN';
 comment on table ibid.exception is

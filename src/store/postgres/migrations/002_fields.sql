@@ -3,15 +3,6 @@
 -- Sentences say pointer and rule, never the value: it may be a secret. The payload is known to be JSON
 -- without duplicate names: fingerprint has read it.
 
-create function ibid_internal.pointer_path(pointer text) returns text[]
-language plpgsql immutable strict parallel safe as $$
-begin -- ~1 before ~0: ~01 is ~1
-	return array(select replace(replace(part, '~1', '/'), '~0', '~')
-		from unnest((string_to_array(pointer, '/'))[2:]) with ordinality as parts (part, place)
-		order by place);
-end $$;
-comment on function ibid_internal.pointer_path(text) is 'a JSON Pointer as the path that #> takes';
-
 create function ibid_internal.wrong_bound(rule json, value numeric) returns text
 language plpgsql immutable as $$
 begin

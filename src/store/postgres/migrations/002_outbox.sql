@@ -1,22 +1,6 @@
 -- 002_outbox: how far events got, and toward whom. One more error state:
 --   IB014 the lane is held under another token
 
--- Lanes: an aggregate keeps the one that it got with its first event. Those from before schema 2 are in lane 0.
-alter table ibid.aggregate
-	add column lane smallint not null default 0,
-	add column xid xid8, -- the transaction of its newest event that has a topic; null: there is none
-	add column before xid8; -- of the one before that
-alter table ibid.event
-	add column lane smallint not null default 0,
-	add column follows xid8; -- the transaction of the one before it, in its aggregate, that has a topic; null: none
-create index event_lane on ibid.event (lane, xid) where topic is not null;
-
-create function ibid_internal.lane_of(tenant text, aggregate_type text, aggregate_id text) returns smallint
-language sql immutable as $$
-	select (hashtextextended(tenant || chr(10) || aggregate_type || chr(10) || aggregate_id, 0) & 1)::smallint
-$$;
-comment on function ibid_internal.lane_of(text, text, text) is 'the lane of a new aggregate';
-
 create table ibid.relay (
 	destination text collate "C",
 	relay text collate "C",
@@ -32,7 +16,7 @@ create table ibid.relay_lane (
 	relay text, -- null: nobody holds it
 	token bigint not null,
 	lease_until timestamptz,
-	cursor text not null, -- '': at the beginning; see read_lane.sql
+	cursor text not null, -- '': at the beginning; see lane_read.sql
 	moved_at timestamptz,
 	delivered bigint not null,
 	primary key (destination, lane)

@@ -1,4 +1,4 @@
--- 002_retention: what happens to commands after their time, and who sends them again.
+-- 002_retention: what happens to commands after their time.
 
 -- An expired command that may run again gives its place to a new one, with an id of its own. Its bodies go
 -- with it; nothing else may delete one, so the right to do it is the function's and not its caller's.
@@ -15,34 +15,6 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function ibid_internal.forget_answers(text, uuid) is
 	'deletes the bodies and the payload of a command that is no more';
-
--- Written in batches, beside the commands: a duplicate itself writes nothing.
-create table ibid.duplicate (
-	tenant text collate "C",
-	command_id uuid,
-	first_at timestamptz not null,
-	last_at timestamptz not null,
-	count bigint not null,
-	unlisted bigint not null, -- of those that were to be kept one by one
-	primary key (tenant, command_id)
-) with (fillfactor = 80);
-comment on table ibid.duplicate is 'how often a command came again';
-
-create table ibid.duplicate_seen (
-	tenant text collate "C",
-	command_id uuid,
-	n bigint generated always as identity,
-	at timestamptz not null,
-	client text not null,
-	actor text not null,
-	decision text not null,
-	fingerprint bytea not null,
-	primary key (tenant, command_id, n)
-);
-comment on table ibid.duplicate_seen is
-	'each duplicate: who, when, what it was told; where the contract says evidence: each';
-
--- ---- Retention ----------------------------------------------------------------------------------
 
 -- One step over the commands of one tenant that are older than `before`, in the order of their ids. Rows
 -- whose key has expired lose body, payload and text; what is left still answers a late duplicate. Rows whose audit

@@ -1,21 +1,4 @@
--- 002_trace: which trace a command belongs to (W3C trace context), and where it came from while it has no
--- audit entry.
-
-alter table ibid.event
-	add column traceparent text, -- of the request that sent the command: who handles the event is its child
-	add column tracestate text;
-alter table ibid.audit
-	add column traceparent text,
-	add column tracestate text;
-alter table ibid.exception
-	add column trace_id text;
--- Of a command IN_PROGRESS, so that recovery goes on with them, and of an outcome that is no success. A command
--- that is COMPLETED has them in its audit entry, and nulls here.
-alter table ibid.command
-	add column correlation_id text,
-	add column causation_id text,
-	add column traceparent text,
-	add column tracestate text;
+-- 002_trace: a trace (W3C trace context) as one text.
 
 -- One text holds both, so that a command passes them on at once: a traceparent, of 55 bytes, and behind a blank
 -- the tracestate; or nothing. In SQL, so that the planner puts them into the expressions that call them.

@@ -1,5 +1,5 @@
 -- action_list: $1 tenant, $2 subject type, $3 subject id, $4 limit
--- Oldest first. The collation chooses the index: see migration 002_action.
+-- Oldest first. The collation chooses the index: see 002_action.sql.
 select a.tenant, a.id, (extract(epoch from a.at) * 1000000)::bigint, a.actor, a.token, a.role, a.action,
 	a.subject_type, a.subject_id, a.reason, a.parameters, a.approval_id
 from ibid.action as a

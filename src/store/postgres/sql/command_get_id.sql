@@ -1,5 +1,5 @@
 -- command_get_id: $1 tenant, $2 id
--- The whole record of one command. The collation chooses the index: see migration 001.
+-- The whole record of one command. The collation chooses the index: see 001_baseline.sql.
 select
 	c.tenant, c.operation, c.scope, c.key, c.id, c.state, c.scheme, c.contract_version,
 	encode(c.fingerprint, 'hex'), c.linked, c.status, c.resource_type, c.resource_id, c.reason, c.text,

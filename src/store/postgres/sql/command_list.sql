@@ -1,6 +1,6 @@
 -- command_list: $1 tenant, $2 operation or null, $3 key or null, $4 state or null,
 --   $5 older than this id or null, $6 limit, $7 client or null
--- Newest first, along the index (tenant, id), which the collation chooses: see migration 001.
+-- Newest first, along the index (tenant, id), which the collation chooses: see 001_baseline.sql.
 select
 	c.tenant, c.operation, c.scope, c.key, c.id, c.state, c.scheme, c.contract_version,
 	encode(c.fingerprint, 'hex'), c.linked, c.status, c.resource_type, c.resource_id, c.reason, c.text,

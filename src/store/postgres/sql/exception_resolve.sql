@@ -1,7 +1,7 @@
 -- exception_resolve: $1 tenant, $2 queue, $3 subject type, $4 subject id, $5 resolved, $6 resolution,
 --   $7 resolved by, $8 note
 -- The item that is open, if there is one, and what was proposed for it. The collation chooses its index: see
--- migration 002_exception.
+-- 002_exception.sql.
 with ended as (
 	update ibid.exception
 	set state = 'RESOLVED', resolved_at = $5, resolution = $6, resolved_by = $7, note = $8

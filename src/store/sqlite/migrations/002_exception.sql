@@ -1,7 +1,4 @@
 -- 002_exception: human work.
---
--- The files of schema 2 only add, so that the binary of schema 1 goes on working while the next one is
--- rolled out.
 
 -- Whatever stopped, with a reason, an owner and what may be done about it (I8). Never deleted by itself.
 create table ibid_exception (
@@ -34,6 +31,7 @@ create table ibid_exception (
   resolution text,
   resolved_by text,
   note text,
+  trace_id text,
   primary key (tenant, id),
   check ((state = 'RESOLVED') = (resolved_us > 0 and resolution is not null and resolved_by is not null))
 ) strict, without rowid;

@@ -1,16 +1,5 @@
 -- 002_outbox: how far events got, and toward whom.
 
--- Lanes: an aggregate keeps the one that it got with its first event. Those from before schema 2 are in lane 0.
-alter table ibid_aggregate add column lane integer not null default 0;
-alter table ibid_event add column lane integer not null default 0;
--- Ends in seq, as every index does: a lane is read in the order of commits.
-create index ibid_event_lane on ibid_event (lane) where topic is not null;
--- What the trigger of 002_erasure lets pass, it can't have looked at this.
-create trigger ibid_event_lane_is_never_edited before update of lane on ibid_event
-begin
-  select raise(abort, 'events are never edited (I3)');
-end;
-
 -- Relays that are there: they share the lanes of a destination.
 create table ibid_relay (
   destination text not null,

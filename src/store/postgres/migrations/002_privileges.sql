@@ -1,4 +1,4 @@
--- 002_z_privileges: who may use what. The last file of schema 2.
+-- 002_privileges: who may use what. It runs after the other files of schema 2.
 --
 --   ibid_app       SQL callers: the functions of the API, and reading rows of their own tenants
 --   ibid_service   libibid and the ibid binary: every tenant

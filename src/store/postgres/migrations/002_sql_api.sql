@@ -1,4 +1,4 @@
--- 002_api: commands in a transaction that the caller owns, from any language.
+-- 002_sql_api: commands in a transaction that the caller owns, from any language.
 --
 -- command_begin inserts the row, IN_PROGRESS, in the caller's transaction; complete, reject or fail finish
 -- it there. A row in open_command stands for "begun and not finished": a deferred trigger refuses a commit
@@ -191,121 +191,42 @@ end $$;
 comment on function ibid_internal.demand_undone(ibid.open_command) is
 	'fails while a command''s transaction holds what the caller wrote since its begin';
 
--- ---- Contracts ----------------------------------------------------------------------------------
+-- ---- Names --------------------------------------------------------------------------------------
+--
+-- What SQL callers may give, within the bounds of libibid, so that what one accepts the other can be sent again.
 
-create function ibid.contract_of(of_operation text, of_version int) returns json
-language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+create function ibid_internal.check_names(tenant text, client text, actor text, resource text, correlation_id text,
+	causation_id text)
+returns void language plpgsql immutable parallel safe as $$
 declare
-	kept text;
+	what constant text[] := array['tenant', 'client', 'actor', 'resource', 'correlation id', 'causation id'];
+	given text[];
+	together text collate "C" := concat(tenant, client, actor, resource, correlation_id, causation_id);
+	nothing text;
 begin
-	select c.text into kept from ibid.contract as c
-	where c.kind = 'command' and c.name = of_operation and (of_version is null or c.version = of_version)
-	order by c.version desc limit 1;
-	if not found then
-		raise exception 'no contract for operation %', coalesce(quote_literal(of_operation), 'null')
-			using errcode = 'IB010', hint = 'install it with ibid contract apply DIR';
+	-- One look at all of them is enough where nothing is unusual.
+	if tenant <> '' and octet_length(together) <= 128 and together !~ '[^!-~]' then
+		return;
 	end if;
-	return kept::json;
+	given := array[tenant, client, actor, resource, correlation_id, causation_id];
+	for i in 1..6 loop
+		continue when i > 1 and coalesce(given[i], '') = '';
+		nothing := ibid_internal.check_given(what[i], given[i], 128);
+	end loop;
 end $$;
-comment on function ibid.contract_of(text, int) is 'a kept contract; version null: the newest';
+comment on function ibid_internal.check_names(text, text, text, text, text, text) is
+	'refuses names that libibid refuses; all but the tenant may be left out';
 
-create function ibid_internal.duration(written text) returns interval
-language plpgsql immutable strict parallel safe as $$
+create function ibid_internal.check_bytes(what text, given text, bytes_max int) returns void
+language plpgsql immutable parallel safe as $$
 begin
-	return make_interval(secs => rtrim(written, 'mshdwy')::double precision
-		* case ltrim(written, '0123456789') when 'ms' then 0.001 when 's' then 1 when 'm' then 60
-			when 'h' then 3600 when 'd' then 86400 when 'w' then 604800 when 'y' then 31536000 end);
-end $$;
-comment on function ibid_internal.duration(text) is 'a duration as contracts write it: 30s, 400d';
-
--- Every operator on json reads the whole text anew: what begin needs of a contract is taken out of it when it
--- is installed.
-create type ibid.field_rule as (
-	pointer text, path text[], type text, required boolean, max bigint, one_of jsonb, scale int, above numeric,
-	at_least numeric, below numeric, at_most numeric
-);
-comment on type ibid.field_rule is 'what a contract says of a field';
-create type ibid.terms as (
-	version int, command text, strategy text, staged json, fact text, emits jsonb, keep text, payload text,
-	fields ibid.field_rule[], unknown_fields text, same_payload json, key_from json, scope json, retain interval,
-	after_expiry text, rejected text, rejected_other_payload text
-);
-comment on type ibid.terms is 'what command_begin needs of a contract';
-
-create function ibid_internal.terms_in(contract json) returns ibid.terms
-language plpgsql immutable as $$
-declare
-	terms ibid.terms;
-begin
-	select c.version, c.command, c.strategy, c.staged, c.fact, c.emits, c.answer ->> 'store', c.payload,
-		array(select row (f.pointer, array(select replace(replace(part, '~1', '/'), '~0', '~') -- in this order
-					from unnest((string_to_array(f.pointer, '/'))[2:]) with ordinality as parts (part, place)
-					order by place), r.type, coalesce(r.required = 'true', false), nullif(r.max, 0), r.one_of,
-				r.scale, r.above, r.at_least, r.below, r.at_most)::ibid.field_rule
-			from json_each(c.fields) as f(pointer, rule)
-			cross join lateral json_to_record(f.rule) as r(type text, required text, max bigint, one_of jsonb,
-				scale int, above numeric, at_least numeric, below numeric, at_most numeric)),
-		c.unknown_fields, c.same_payload, k."from", k.scope, ibid_internal.duration(k.retain), k.after_expiry,
-		d.rejected, d.rejected_other_payload
-	into terms
-	from json_to_record(contract) as c(version int, command text, strategy text, staged json, fact text,
-		emits jsonb, answer json, payload text, fields json, unknown_fields text, same_payload json, key json,
-		duplicates json)
-	cross join lateral json_to_record(c.key) as k("from" json, scope json, retain text, after_expiry text)
-	cross join lateral json_to_record(c.duplicates) as d(rejected text, rejected_other_payload text);
-	return terms;
-end $$;
-comment on function ibid_internal.terms_in(json) is 'what command_begin needs of a contract';
-
-create function ibid_internal.kept_terms(contract text) returns ibid.terms
-language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
-begin
-	return ibid_internal.terms_in(contract::json);
-exception when data_exception then
-	return null; -- whoever uses it is told
-end $$;
-comment on function ibid_internal.kept_terms(text) is 'terms_in, for a contract that is installed';
-
--- Neither compressed nor moved out of the row unless it is far longer than contracts are.
-alter table ibid.contract set (toast_tuple_target = 8160);
-alter table ibid.contract add column terms ibid.terms
-	generated always as (case when kind = 'command' then ibid_internal.kept_terms(text) end) stored;
-
-create function ibid_internal.terms_of(of_operation text, of_version int) returns ibid.terms
-language plpgsql stable as $$
-declare
-	terms ibid.terms := (select c.terms from ibid.contract as c
-		where c.kind = 'command' and c.name = of_operation and (of_version is null or c.version = of_version)
-		order by c.version desc limit 1);
-begin
-	if terms.version is null then
-		terms := ibid_internal.terms_in(ibid.contract_of(of_operation, of_version)); -- says what is wrong
+	if octet_length(given) > bytes_max then
+		raise exception 'the % is longer than % bytes', what, bytes_max using errcode = 'IB010';
 	end if;
-	return terms;
 end $$;
-comment on function ibid_internal.terms_of(text, int) is 'what command_begin needs of a contract; version null: the newest';
-
-create function ibid_internal.uuid_v7() returns uuid
-language plpgsql volatile parallel safe as $$
-declare
-	ms text := lpad(to_hex((date_part('epoch', clock_timestamp()) * 1000)::bigint), 12, '0');
-begin -- a v4 with the milliseconds in its first six bytes and another version
-	return left(ms, 8) || '-' || right(ms, 4) || '-7' || substr(gen_random_uuid()::text, 16);
-end $$;
-comment on function ibid_internal.uuid_v7() is 'a new id, in the order of time';
+comment on function ibid_internal.check_bytes(text, text, int) is 'refuses a text that is longer than libibid takes';
 
 -- ---- Begin --------------------------------------------------------------------------------------
-
--- The same lock_key, in plpgsql: a SQL function that is not inlined is planned at every call, which cost more
--- than anything else here.
-create or replace function ibid.lock_key(tenant text, operation text, scope text, key text) returns bigint
-language plpgsql immutable as $$
-begin
-	return ('x' || encode(substring(sha256(
-		convert_to($1, 'UTF8') || E'\\x00'::bytea || convert_to($2, 'UTF8') || E'\\x00'::bytea
-		|| convert_to($3, 'UTF8') || E'\\x00'::bytea || convert_to($4, 'UTF8')) from 1 for 8), 'hex'))
-		::bit(64)::bigint;
-end $$;
 
 -- Takes the identity for this transaction: the advisory lock that libibid takes too, so that a twin is
 -- answered without waiting. More than a thousand of them would fill the server's lock table: a bulk
@@ -674,101 +595,3 @@ begin
 end $$;
 comment on function ibid_internal.emit_for_caller(text, text, text, text, bigint, text, uuid) is
 	'emit, for a command that the caller began in its own transaction';
-
--- In SQL, so that the planner puts it into the expressions that call it.
-create function ibid_internal.is_event(ordinal int, declared boolean, aggregate_type text, aggregate_id text, body text,
-	version bigint, given_key text)
-returns boolean language sql immutable as $$
-	select (declared and ordinal <= 65535 and octet_length(aggregate_type) between 1 and 255
-		and octet_length(aggregate_id) between 1 and 255 and octet_length(body) <= 1048576
-		and coalesce(octet_length(given_key), 1) between 1 and 255 and coalesce(version, 0) >= 0) is true
-$$;
-comment on function ibid_internal.is_event(int, boolean, text, text, text, bigint, text) is
-	'is an event well formed and declared?';
-
-create function ibid_internal.refuse_event(ordinal int, aggregate_type text, aggregate_id text, event_type text, body text,
-	version bigint, given_key text)
-returns void language plpgsql immutable as $$
-begin
-	raise exception 'emit: %', case
-		when body is null then 'the payload is missing'
-		when ordinal > 65535 then 'more than 65535 events in one command'
-		when octet_length(body) > 1048576 then 'the payload is longer than 1 MiB'
-		when (octet_length(aggregate_type) between 1 and 255
-			and octet_length(aggregate_id) between 1 and 255) is not true
-			then 'aggregate type and id are texts of 1 to 255 bytes'
-		when octet_length(given_key) not between 1 and 255
-			then 'the key is a text of 1 to 255 bytes, or null'
-		when version < 0 then 'the version is a positive integer, or 0 or null for the next'
-		else format('%s is not declared under the contract''s emits', event_type) end
-		using errcode = 'IB003';
-end $$;
-comment on function ibid_internal.refuse_event(int, text, text, text, text, bigint, text) is
-	'fails with what is wrong with an event';
-
--- Where ibid owns the transaction, its claim has left settings, and the rights are the caller's own: whoever
--- makes up the settings lacks the right to the tables. Otherwise the command is one that the caller began.
-create or replace function ibid.emit_json(aggregate_type text, aggregate_id text, type text, payload text,
-	version bigint, key text)
-returns uuid language plpgsql as $$
-declare
-	ordinal int := nullif(current_setting('ibid.ordinal', true), '')::int + 1;
-	trace text := current_setting('ibid.trace', true);
-	declared int;
-	place record;
-	noted text;
-begin
-	if ordinal is null then
-		return ibid_internal.emit_for_caller(aggregate_type, aggregate_id, type, payload, version, key, null);
-	end if;
-	declared := ibid_internal.declared_version(current_setting('ibid.emits'), type);
-	if not ibid_internal.is_event(ordinal, declared is not null, aggregate_type, aggregate_id, payload, version, key) then
-		perform ibid_internal.refuse_event(ordinal, aggregate_type, aggregate_id, type, payload, version, key);
-	end if;
-	-- by the contract that the process which runs the command has loaded
-	place := ibid_internal.place_event(declared, current_setting('ibid.tenant'), aggregate_type, aggregate_id, type, payload);
-	noted := set_config('ibid.ordinal', ordinal::text, true); -- an assignment, because PERFORM is a query
-	return ibid.append_event(current_setting('ibid.tenant'), current_setting('ibid.command_id')::uuid,
-		ordinal, aggregate_type, aggregate_id, type, payload, nullif(version, 0), key,
-		nullif(current_setting('ibid.correlation_id'), ''),
-		nullif(current_setting('ibid.causation_id'), ''), current_setting('ibid.now')::timestamptz,
-		ibid_internal.traceparent_in(trace), ibid_internal.tracestate_in(trace), place.topic, place.partition_key,
-		place.headers);
-end $$;
-
--- One more parameter, for transactions that began several commands; calls without it stay as they are.
-drop function ibid.emit(text, text, text, text, bigint, text);
-drop function ibid.emit(text, text, text, jsonb, bigint, text);
-drop function ibid.emit(text, text, text, json, bigint, text);
-
-create function ibid.emit(aggregate_type text, aggregate_id text, type text, payload text,
-	version bigint default null, key text default null, command_id uuid default null)
-returns uuid language plpgsql as $$
-begin -- the cast refuses what is not JSON
-	if command_id is null and current_setting('ibid.ordinal', true) <> '' then
-		return ibid.emit_json(aggregate_type, aggregate_id, type, payload::json::text, version, key);
-	end if;
-	return ibid_internal.emit_for_caller(aggregate_type, aggregate_id, type, payload::json::text, version, key, command_id);
-end $$;
-comment on function ibid.emit(text, text, text, text, bigint, text, uuid) is
-	'appends an event for the running command; version: of the aggregate after it, 0 or null for the next; '
-	'command_id: which one, where the transaction began several';
-
-create function ibid.emit(aggregate_type text, aggregate_id text, type text, payload jsonb,
-	version bigint default null, key text default null, command_id uuid default null)
-returns uuid language plpgsql as $$
-begin
-	if command_id is null and current_setting('ibid.ordinal', true) <> '' then
-		return ibid.emit_json(aggregate_type, aggregate_id, type, payload::text, version, key);
-	end if;
-	return ibid_internal.emit_for_caller(aggregate_type, aggregate_id, type, payload::text, version, key, command_id);
-end $$;
-comment on function ibid.emit(text, text, text, jsonb, bigint, text, uuid) is 'emit, with a jsonb payload';
-
-create function ibid.emit(aggregate_type text, aggregate_id text, type text, payload json,
-	version bigint default null, key text default null, command_id uuid default null)
-returns uuid language plpgsql as $$
-begin
-	return ibid.emit(aggregate_type, aggregate_id, type, payload::text, version, key, command_id);
-end $$;
-comment on function ibid.emit(text, text, text, json, bigint, text, uuid) is 'emit, with a json payload';

@@ -1,4 +1,6 @@
--- 001_ledger: commands, their answers, events, audit entries and evidence.
+-- 001_baseline: schema 1: commands, their answers, events, audit entries and evidence.
+--
+-- Stores are upgraded from this schema, so it stays as it is: what later schemas add is in their files.
 --
 -- Times are integers: microseconds since 1970, UTC (columns ..._us). UUIDs are lower-case text: 428 bytes
 -- a command instead of 353 with blobs, and no measured difference in speed; whoever looks with the

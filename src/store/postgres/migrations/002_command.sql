@@ -1,14 +1,40 @@
--- 002_express: a command in one round trip.
+-- 002_command: commands that are claimed in one transaction and finished in another; a command in one round trip; and
+-- commands that share a transaction.
 --
--- The files of schema 2 run in one transaction and only add, apart from two CHECKs here, so that the
--- binary of schema 1 goes on working while the next one is rolled out.
 -- More error states that ibid's functions raise:
 --   IB008 the identity has a row    IB009 the identity is in use
+
+alter table ibid.command
+	add column lease_token bigint, -- of the worker that may finish it; kept when it has
+	add column lease_until timestamptz, -- null: no end, which is locked and not free
+	-- Of a command IN_PROGRESS, so that recovery goes on with them, and of an outcome that is no success. A command
+	-- that is COMPLETED has them in its audit entry, and nulls here.
+	add column correlation_id text,
+	add column causation_id text,
+	add column traceparent text,
+	add column tracestate text;
+-- Few rows: only what has no outcome. Not by tenant, because recovery asks for all of them. What is unknown has no
+-- lease and stands behind the others; it is in this index, and not in one of its own, so that it can be counted
+-- without reading the table and a new command still meets no more indexes.
+create index command_lease on ibid.command (lease_until) where state in ('IN_PROGRESS', 'UNKNOWN');
 
 -- The server reads the stored text of a CHECK anew for every INSERT: the two were 20 of the 280 us that a
 -- command costs it. Only ibid's own statements and functions write here.
 alter table ibid.command drop constraint command_state_check;
 alter table ibid.command drop constraint command_audit_check;
+
+-- The same lock_key, in plpgsql: a SQL function that is not inlined is planned at every call, which cost more
+-- than anything else here.
+create or replace function ibid.lock_key(tenant text, operation text, scope text, key text) returns bigint
+language plpgsql immutable as $$
+begin
+	return ('x' || encode(substring(sha256(
+		convert_to($1, 'UTF8') || E'\\x00'::bytea || convert_to($2, 'UTF8') || E'\\x00'::bytea
+		|| convert_to($3, 'UTF8') || E'\\x00'::bytea || convert_to($4, 'UTF8')) from 1 for 8), 'hex'))
+		::bit(64)::bigint;
+end $$;
+
+-- ---- In one round trip ---------------------------------------------------------------------------
 
 create function ibid_internal.express_claim(lock bigint, new_id text, of_tenant text, of_operation text,
 	of_scope text, of_key text, correlation text, causation text, emits text, now text, busy text,
@@ -82,3 +108,25 @@ end $$;
 comment on function ibid_internal.express_finish(text, text, text, text, uuid, int, int, bytea, text, text,
 	timestamptz, timestamptz, boolean, boolean, text, text, text, text, bigint, text, text) is
 	'writes the row and the audit entry of a command whose script has answered';
+
+-- ---- Sharing a transaction -----------------------------------------------------------------------
+
+-- A constraint that can't be put off again by its name stays immediate for those who come next: whoever
+-- needs it deferred fails here, and is run alone.
+
+create function ibid_internal.group_settle() returns void language plpgsql as $$
+declare
+	put_off text;
+begin
+	set constraints all immediate;
+	select string_agg(distinct format('%I.%I', space.nspname, it.conname), ', ') into put_off
+	from pg_constraint as it join pg_namespace as space on space.oid = it.connamespace
+	where it.condeferred and has_schema_privilege(space.oid, 'usage') and not pg_is_other_temp_schema(space.oid)
+		and not exists (select from pg_constraint as twin where twin.connamespace = it.connamespace
+			and twin.conname = it.conname and not twin.condeferrable);
+	if put_off is not null then
+		execute 'set constraints ' || put_off || ' deferred';
+	end if;
+end $$;
+comment on function ibid_internal.group_settle() is
+	'checks what was deferred so far in this transaction; what comes next is deferred as declared';

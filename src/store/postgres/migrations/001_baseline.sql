@@ -1,4 +1,6 @@
--- 001_ledger: the command ledger, its outbox, its audit trail, and what handlers call in SQL.
+-- 001_baseline: schema 1: commands, their outbox, their audit trail, and what handlers call in SQL.
+--
+-- Stores are upgraded from this schema, so it stays as it is: what later schemas add is in their files.
 --
 -- Runs in one transaction. Key tables are narrow and unpartitioned, so that uniqueness is global;
 -- answers, events and audit entries are partitioned by UUIDv7, so that retention drops partitions.

@@ -1,0 +1,26 @@
+-- 002_duplicate: how often a command came again, and who sent it.
+
+-- How often a command came again. Written in batches, beside the commands: a duplicate itself writes
+-- nothing. `unlisted`: of those that were to be kept one by one and are only counted.
+create table ibid_duplicate (
+  tenant text not null,
+  command_id text not null,
+  first_us integer not null,
+  last_us integer not null,
+  count integer not null,
+  unlisted integer not null,
+  primary key (tenant, command_id)
+) strict, without rowid;
+
+-- Each of them: who, when, what it was told; where the contract says evidence: each.
+create table ibid_duplicate_seen (
+  n integer primary key,
+  tenant text not null,
+  command_id text not null,
+  at_us integer not null,
+  client text not null,
+  actor text not null,
+  decision text not null,
+  fingerprint blob not null check (length(fingerprint) = 32)
+) strict;
+create index ibid_duplicate_seen_command on ibid_duplicate_seen (tenant, command_id, n);
