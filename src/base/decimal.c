@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* decimal.c -- exact arithmetic in 128 bits.
  *
- * (D1) |units| < 10^38.   (D2) 0 <= scale <= 18, and minimal: where scale > 0 the last digit is not
- * 0. A result that exists under D1 and D2 is found, even where the obvious intermediate would not
- * fit: sums are made of whole and fractional parts apart, products after cancelling twos against
- * fives. */
+ * (D1) |units| < 10^38.   (D2) 0 <= scale <= 18, and minimal: if scale > 0, the last digit is not
+ * 0. Every result that exists under D1 and D2 is found, even if the obvious intermediate value
+ * would not fit: sums add whole and fractional parts separately, products first cancel twos
+ * against fives. */
 #include "base/decimal.h"
 
 #include "base/number.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* env.h -- the one door to time, sleep and randomness, so that tests can move them. */
+/* env.h -- the only access to time, sleep and randomness, so that tests can replace them. */
 #ifndef BASE_ENV_H
 #define BASE_ENV_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Implementations are thread-safe. Wall time is microseconds since 1970 (UTC); steady time only
- * ever grows and measures durations. */
+/* Implementations are thread-safe. Wall time is microseconds since 1970 (UTC); steady time never
+ * goes back and measures durations. */
 struct env {
 	int64_t (*wall_us)(struct env *env);
 	int64_t (*steady_us)(struct env *env);
@@ -18,8 +18,7 @@ struct env {
 /* The machine's clock and the kernel's random source. Never freed. */
 struct env *env_system(void);
 
-/* A clock that stands still until it is moved (sleeping moves it) and random numbers from a seed.
- */
+/* For tests: a clock that only sleeping and explicit calls move, and random numbers from a seed. */
 struct env_virtual {
 	struct env env;
 	int64_t now_us; /* use the functions: other threads may read */

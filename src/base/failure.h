@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* failure.h -- the nine kinds of failure: what may be done next depends on which it is (F01). */
+/* failure.h -- the nine classes of failure, which decide what may be done next (F01). */
 #ifndef BASE_FAILURE_H
 #define BASE_FAILURE_H
 

@@ -2,7 +2,7 @@
 /* hash.c -- SHA-256 from libcrypto.
  *
  * The algorithm is looked up once: with OpenSSL 3 a look-up in each call costs as much as hashing
- * a few hundred bytes. It is never given back: it lives as long as the process. */
+ * a few hundred bytes. It is never released: it lives as long as the process. */
 #include "base/hash.h"
 
 #include <openssl/evp.h>

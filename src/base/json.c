@@ -2,8 +2,8 @@
 /* json.c -- read a text once, from left to right, without recursion.
  *
  * Strings and numbers are copied, unescaped and terminated, into one buffer as long as the text.
- * It is long enough: a string's NUL takes the place of a quote, a number's NUL that of the
- * delimiter which must follow it; only a number that ends the text needs one byte more.
+ * It is long enough: a string's NUL replaces a quote, a number's NUL the delimiter that must
+ * follow it; only a number that ends the text needs one byte more.
  *
  * Names are checked when their object closes: pairwise when they are few, sorted otherwise, so that
  * no choice of names makes it slow (a hash with a known seed would). Line and column are counted

@@ -3,8 +3,8 @@
  *
  * RFC 8259 without leniency: no BOM, no comments, no trailing commas, no control characters in
  * strings, valid UTF-8 only, no lone surrogates, no duplicate member names. A number keeps its
- * text; nothing is rounded. Numbers have limits (below) that hold for the canonical form too: what
- * was read once is read again after canon_write. */
+ * text; nothing is rounded. The limits of numbers (below) also hold for the canonical form: a text
+ * that json_read accepts is accepted again after canon_write. */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 

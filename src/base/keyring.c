@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* keyring.c -- keys from a file, and texts that only their holder can read.
+/* keyring.c -- keys from a file, and texts encrypted with them.
  *
- * (K1) Key bytes are in the keyring and nowhere else: whatever held them on the way is wiped.
- * (K2) No message holds a byte of the file or of a text. */
+ * (K1) Key bytes are in the keyring and nowhere else: buffers that held them are wiped.
+ * (K2) No message contains a byte of the file or of a text. */
 #include "base/keyring.h"
 
 #include "base/base64.h"

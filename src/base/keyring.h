@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* keyring.h -- keys from a file, and texts that only their holder can read.
+/* keyring.h -- keys from a file, and texts encrypted with them.
  *
- * A sealed text is `ibid:v1:<key id>:<base64url>`: AES-256-GCM with a random nonce, bound to the
- * place it was sealed for. In another place, or changed in one bit, it does not open. */
+ * A sealed text is `ibid:v1:<key id>:<base64url>`: AES-256-GCM with a random nonce, with its place
+ * (below) as authenticated data. In another place, or after any change, it can't be opened. */
 #ifndef BASE_KEYRING_H
 #define BASE_KEYRING_H
 
@@ -21,8 +21,8 @@ struct seal_place {
 };
 
 /* Read a file of `<key id> <64 hex digits>` lines; `#` begins a comment. The first key seals, all
- * of them open. IBID_NOT_FOUND: no such file; IBID_DENIED: not readable, or by too many;
- * IBID_INVALID names file and line, never what is written there. */
+ * of them open. IBID_NOT_FOUND: no such file; IBID_DENIED: not readable, or readable by others;
+ * IBID_INVALID names file and line, never their content. */
 IBID_CHECK enum ibid_code keyring_read(const char *file, struct keyring **ret,
                                        struct ibid_err *err);
 void keyring_free(struct keyring *keyring); /* wipes the keys; takes NULL */
@@ -32,7 +32,7 @@ IBID_CHECK enum ibid_code keyring_seal(const struct keyring *keyring, struct env
                                        const struct seal_place *place, const char *text,
                                        size_t size, struct str *out, struct ibid_err *err);
 
-/* Append what was sealed to `out`. IBID_INVALID: the keyring lacks its key, or it is no
+/* Append the plain text to `out`. IBID_INVALID: the keyring lacks the key, or the text is not a
  * sealed text, was changed, belongs to another place or was sealed under another key. */
 IBID_CHECK enum ibid_code keyring_open(const struct keyring *keyring,
                                        const struct seal_place *place, const char *sealed,

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* log.c -- build one line and hand it over.
+/* log.c -- build one line and pass it to the log's function.
  *
- * A line is always JSON, whatever the texts hold: a log that breaks its reader hides the very
- * failure it should show. Long texts are cut; a line that can't be built is replaced by one that
- * says so. */
+ * A line is always valid JSON, whatever the texts contain, so that a log reader can't fail on it.
+ * Long texts are cut; a line that can't be built is replaced by a line that says so. */
 #include "base/log.h"
 
 #include "base/instant.h"

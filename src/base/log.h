@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* log.h -- structured log lines: one JSON object each, handed to whoever opened the library.
+/* log.h -- structured log lines: one JSON object each, passed to the program's log function.
  *
  *     LOG(log, IBID_LOG_WARN, "store.reconnect", {"attempt", log_int(2)}, {"reason",
  * log_text(why)});

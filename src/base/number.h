@@ -12,7 +12,7 @@ enum { NUMBER_EXPONENT_DIGITS_MAX = 9 };
 
 enum number_fault {
 	NUMBER_OK,
-	NUMBER_NO_DIGIT,     /* a digit must stand here */
+	NUMBER_NO_DIGIT,     /* a digit must follow here */
 	NUMBER_LEADING_ZERO, /* a digit after a leading 0 */
 	NUMBER_EXPONENT,     /* more than NUMBER_EXPONENT_DIGITS_MAX digits in the exponent */
 };

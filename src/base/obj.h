@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* obj.h -- JSON, written member by member.
  *
- * Commas are put where they are needed. A NULL text is null; bytes that are not UTF-8 become
- * U+FFFD. */
+ * The functions add commas. A NULL text is null; bytes that are not UTF-8 become U+FFFD. */
 #ifndef BASE_OBJ_H
 #define BASE_OBJ_H
 
@@ -15,7 +14,7 @@ void obj_end(struct str *out, char bracket);
 void obj_text(struct str *out, const char *name, const char *text);
 void obj_int(struct str *out, const char *name, int64_t number);
 void obj_bool(struct str *out, const char *name, bool value);
-/* NULL or "": null. What is added stays on one line. */
+/* NULL or "": null. Line breaks become blanks. */
 void obj_raw(struct str *out, const char *name, const char *json);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* steady.h -- waiting for other threads, at most so long. The machine's clock, because threads wait
- * in real time also where a test moves the ledger's. */
+/* steady.h -- waiting for other threads with a time limit. It uses the machine's clock, because
+ * threads wait in real time also when a test replaces the clock of env.h. */
 #ifndef BASE_STEADY_H
 #define BASE_STEADY_H
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* A condition that counts time on the steady clock, and the point `wait_us` from now on it. */
+/* A condition variable that uses the steady clock, and the time on it `wait_us` from now. */
 void steady_cond_init(pthread_cond_t *cond);
 struct timespec steady_after(int64_t wait_us);
 

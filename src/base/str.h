@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* str.h -- growing byte strings that are born with a cap. */
+/* str.h -- growing byte strings with a maximum size. */
 #ifndef BASE_STR_H
 #define BASE_STR_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* token.h -- bearer tokens: `ibid_<id>_<secret>`.
  *
- * The id is public: it is what a token is listed and revoked by. Of the secret only the SHA-256
- * is kept anywhere; 256 random bits can't be guessed, so that a plain hash is enough. */
+ * The id is public: commands list and revoke a token by it. The store has only the SHA-256 of the
+ * secret; a plain hash is enough, because 256 random bits can't be guessed. */
 #ifndef BASE_TOKEN_H
 #define BASE_TOKEN_H
 
@@ -20,15 +20,15 @@ struct token {
 	struct sha256 digest;   /* of the secret's digits */
 };
 
-/* A new one, and its text, which nobody can make again from the rest. */
+/* A new token, and its text, which can't be computed from the token later. */
 struct token token_make(struct env *env, char ret_text[TOKEN_TEXT_SIZE]);
 
-/* False: it is no token's text. Digits are lower-case: one token has one text. */
+/* False: `text` is not a token. Digits are lower-case: one token has one text. */
 bool token_read(const char *text, struct token *ret);
 
 bool token_id_ok(const char *text);
 
-/* In a time that does not depend on where they differ. */
+/* Constant time: the duration does not depend on where the digests differ. */
 bool token_same(const struct sha256 *a, const struct sha256 *b);
 
 #endif

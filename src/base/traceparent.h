@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* traceparent.h -- W3C trace context: the trace that a request belongs to, and whose child it is.
+/* traceparent.h -- W3C trace context: the trace that a request belongs to, and its parent span.
  *
- * "00-<trace id>-<parent id>-<flags>". What a higher version sends is read as far as version 00
- * knows it, and written as version 00. */
+ * "00-<trace id>-<parent id>-<flags>". Of a higher version the parts that version 00 knows are
+ * read, and written as version 00. */
 #ifndef BASE_TRACEPARENT_H
 #define BASE_TRACEPARENT_H
 
@@ -22,7 +22,7 @@ struct traceparent {
 	unsigned flags;
 };
 
-/* False: not a traceparent; ids that are all zero and upper case are none. */
+/* False: not a traceparent. Upper case and ids of zeros only are invalid. */
 bool traceparent_read(const char *text, struct traceparent *ret);
 
 void traceparent_write(const struct traceparent *traceparent, char ret[TRACEPARENT_SIZE]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* utf8.c -- the table of well-formed byte sequences, as data.
  *
- * Overlong forms, surrogates and what lies above U+10FFFF differ from good sequences only in the
- * range of the second byte, so a row per range of first bytes decides everything. */
+ * Overlong forms, surrogates and values above U+10FFFF differ from valid sequences only in the
+ * range of the second byte, so one row for each range of first bytes is enough. */
 #include "base/utf8.h"
 
 #include <stdbool.h>

@@ -6,14 +6,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes of the character at `bytes`: 1..4, or 0 when what stands there is not well-formed
- * (overlong, a surrogate, above U+10FFFF, cut off by `size`). */
+/* The length of the character at `bytes`: 1..4, or 0 if it is not well-formed (overlong, a
+ * surrogate, above U+10FFFF, cut off by `size`). */
 size_t utf8_size(const char *bytes, size_t size);
 
 /* Is all of it well-formed? */
 bool utf8_ok(const char *bytes, size_t size);
 
-/* Put a question mark for each byte that is not part of a well-formed character. */
+/* Replace each byte that is not part of a well-formed character with a question mark. */
 void utf8_mend(char *text);
 
 /* Columns of a terminal that the text takes: none for a combining mark, two for a wide character,

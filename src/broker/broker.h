@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker.h -- where events go: one interface for Kafka, webhooks and files.
+/* broker.h -- the destinations of events: one interface for Kafka, webhooks and files.
  *
- * A broker is one configured destination. Events of one lane go through one *channel*, in order, a
- * batch at a time. Who opens a channel takes it over: a destination that can (Kafka, with
- * transactions) refuses whatever an earlier holder of the same channel still sends, and tells that
- * holder IBID_FENCED. A database token does not fence a broker.
+ * A broker is one configured destination. Events of one lane are sent through one *channel*, in
+ * order, a batch at a time. Opening a channel takes it over: a destination that can fence (Kafka,
+ * with transactions) refuses what an earlier holder of the same channel still sends, and that
+ * holder gets IBID_FENCED. A lease's token in the database does not fence a broker.
  *
  * A channel belongs to one thread; channels of one broker may be used by several at once. */
 #ifndef BROKER_BROKER_H
@@ -25,23 +25,23 @@ struct broker_header {
 	const char *name, *value;
 };
 
-/* What became of one record of a batch. */
+/* The result of one record of a batch. */
 enum record_end {
-	RECORD_NOT_TRIED, /* nothing was sent, or it was taken back: a neighbour failed, or we stop */
-	RECORD_ACKED,     /* durable there, by the destination's word */
+	RECORD_NOT_TRIED, /* not sent, or aborted: another record failed, or the relay stops */
+	RECORD_ACKED,     /* the destination acknowledged it as durable */
 	RECORD_FAILED,    /* `failure` says how */
 };
 
-/* Whom a failure concerns. */
+/* What a failure is about. */
 enum record_concern {
-	CONCERNS_RECORD = 0, /* others may well be taken; likewise where nobody can tell */
-	CONCERNS_SENDER,     /* perhaps all of ours: several in a row would say so */
-	CONCERNS_ALL,        /* the destination wants nothing, whatever it is */
+	CONCERNS_RECORD = 0, /* this record, or unclear: other records may succeed */
+	CONCERNS_SENDER,     /* perhaps the channel: several in a row confirm it */
+	CONCERNS_ALL,        /* the destination refuses every record */
 };
 
-/* One event on its way. The caller owns all it points at, until publish returns. */
+/* One event to send. The caller owns the memory it points at, until publish returns. */
 struct record {
-	const char *id;     /* of the event: the same however often it is sent */
+	const char *id;     /* the event's id, the same each time it is sent */
 	const char *source; /* CloudEvents: where it comes from; likewise: */
 	const char *type, *subject, *time;
 	const char *topic;   /* NULL: the destination has one place for all */
@@ -50,9 +50,8 @@ struct record {
 	size_t payload_size;
 	const struct broker_header *headers; /* extension attributes: traceparent, tenant, version... */
 	size_t header_count;
-	/* Records of one aggregate are in one batch in version order: a failed one takes the later
-	 * ones of its aggregate with it, as RECORD_NOT_TRIED (I5). Equal numbers: the same aggregate.
-	 */
+	/* Records of one aggregate are in a batch in version order: after a failed one the later ones
+	 * of its aggregate are RECORD_NOT_TRIED (I5). Equal numbers: the same aggregate. */
 	uint64_t aggregate;
 
 	/* Its end. */
@@ -78,13 +77,12 @@ struct broker_ops {
 	enum ibid_code (*open_channel)(struct broker *, const char *name, struct channel **ret,
 	                               struct ibid_err *);
 
-	/* Send the records in order and wait for the end of each. IBID_OK: every record has its end,
-	 * good or bad. IBID_FENCED: somebody took the channel over, nothing of this batch was made
-	 * visible by us; the channel is of no more use. IBID_UNKNOWN: the outcome of the batch is not
-	 * known (records that may have arrived are RECORD_FAILED with FAILURE_UNKNOWN): it may be sent
-	 * again, under the same ids and on a channel that is opened anew. IBID_UNAVAILABLE: nothing was
-	 * made visible; here, too, the channel has to be opened anew. Returns soon after `*stop`
-	 * becomes true. */
+	/* Send the records in order and wait for the result of each. IBID_OK: every record has its
+	 * result, good or bad. IBID_FENCED: another holder took the channel over, and nothing of this
+	 * batch became visible; close the channel. IBID_UNKNOWN: the outcome of the batch is unknown
+	 * (records that may have arrived are RECORD_FAILED with FAILURE_UNKNOWN): it may be sent again,
+	 * under the same ids and on a newly opened channel. IBID_UNAVAILABLE: nothing became visible;
+	 * the channel has to be opened anew. Returns soon after `*stop` becomes true. */
 	enum ibid_code (*publish)(struct channel *, struct record *, size_t count,
 	                          const atomic_bool *stop, struct ibid_err *);
 
@@ -95,8 +93,8 @@ struct broker_ops {
 struct broker {
 	const struct broker_ops *ops;
 	const char *name; /* of the destination */
-	/* Does the destination itself refuse who lost a channel? Without that only *first* occurrences
-	 * are in order: consumers need a guard by version. */
+	/* Does the destination refuse a holder that lost its channel? Otherwise only *first*
+	 * occurrences are in order: consumers need a guard by version. */
 	bool fences;
 };
 struct channel {
@@ -116,8 +114,8 @@ struct broker_options {
 	struct log log;
 };
 
-/* Each checks its settings: IBID_INVALID names the wrong, unknown or missing one, and what would be
- * right. None connects: open_channel does. */
+/* Each checks its settings: the error of IBID_INVALID names the wrong, unknown or missing setting
+ * and a right value. None connects: open_channel does. */
 IBID_CHECK enum ibid_code broker_kafka_open(const struct broker_options *options,
                                             struct broker **ret, struct ibid_err *err);
 IBID_CHECK enum ibid_code broker_webhook_open(const struct broker_options *options,

@@ -8,12 +8,12 @@
 
 enum { CLOUDEVENT_ID_BYTES_MAX = 256, CLOUDEVENT_ATTRIBUTES = 6 };
 
-/* Its attributes other than the extensions, `specversion` first. Those it has no value for are left
- * out. Returns how many. */
+/* The attributes of a record other than the extensions, `specversion` first; attributes without a
+ * value are left out. Returns how many. */
 size_t cloudevent_attributes(const struct record *record,
                              struct broker_header ret[CLOUDEVENT_ATTRIBUTES]);
 
-/* Can it be sent at all? False: the record has failed, as poison. */
+/* Can the record be sent? False: it was marked as failed, as poison. */
 bool cloudevent_check(struct record *record);
 
 /* The event as one line of JSON, newline included. False: nothing was added, and the record has

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* file.c -- events as lines of CloudEvents JSON: in a file, or on standard output.
  *
- * (L1) Whoever writes to the file holds its lock (flock), so between two holders it ends with a
- *      whole line, or with what is left of a write that did not come to its end.
- * (L2) What is left is cut off before anything is appended: none of it was acknowledged.
+ * (L1) A writer holds the file's lock (flock), so between two holders the file ends with a whole
+ *      line, or with the rest of an interrupted write.
+ * (L2) Such a rest is cut off before anything is appended: none of it was acknowledged.
  * (L3) Nothing is acknowledged before it is on the disk, the name of the file included.
  *
- * A file does not know who may write to it (`fences` is false). Standard output has no lock, no
- * offsets and no disk: an event is acknowledged when the pipe has taken the whole batch. */
+ * A file can't fence (`fences` is false). Standard output has no lock, no offsets and no disk: an
+ * event is acknowledged when the pipe has accepted the whole batch. */
 #include "base/arena.h"
 #include "broker/cloudevent.h"
 #include "broker/ends.h"

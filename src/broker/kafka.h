@@ -2,15 +2,15 @@
 /* kafka.h -- the parts of the Kafka destination, among themselves.
  *
  * A producer of librdkafka is a channel. In transactional mode its `transactional.id` is the
- * channel's name, so that the broker refuses an older holder, and a relay's channel is two of them,
- * which take turns; in idempotent mode nobody is refused.
+ * channel's name, so that the broker fences an older holder, and a relay's channel has two
+ * producers, which take turns; in idempotent mode no holder is fenced.
  *
  *   kafka_settings.c  what may be set, and what would weaken it
  *   kafka.c           destination and channel: opening, taking over, closing
  *   kafka_pair.c      two producers that take turns
  *   kafka_topics.c    does a topic exist, before anything is sent there
- *   kafka_batch.c     the records of one publish and where each of them stands
- *   kafka_publish.c   rounds: send, judge, commit or take back
+ *   kafka_batch.c     the records of one publish and the state of each
+ *   kafka_publish.c   rounds: send, evaluate, commit or abort
  *   kafka_failure.c   what an error of Kafka's means */
 #ifndef BROKER_KAFKA_H
 #define BROKER_KAFKA_H
@@ -24,7 +24,7 @@
 struct kafka_settings {
 	bool transactional;
 	int64_t delivery_us;   /* how long a record may take to be acknowledged */
-	rd_kafka_conf_t *conf; /* of every producer, but for what is a channel's own */
+	rd_kafka_conf_t *conf; /* of every producer, without the settings of one channel */
 };
 
 IBID_CHECK enum ibid_code kafka_settings_read(const struct broker_options *options,
@@ -32,8 +32,8 @@ IBID_CHECK enum ibid_code kafka_settings_read(const struct broker_options *optio
 
 /* ---- Failures ------------------------------------------------------------------------------- */
 
-/* Whose fault it is. Kafka refuses records by the set in which they travel, and does not say which
- * of them it meant. */
+/* What an error is about. Kafka refuses records in sets, and does not say which record of a set was
+ * the reason. */
 enum kafka_blame { BLAME_RECORD, BLAME_TOPIC, BLAME_BROKER };
 
 struct kafka_meaning {
@@ -45,7 +45,7 @@ struct kafka_meaning {
 const struct kafka_meaning *kafka_meaning(rd_kafka_resp_err_t error); /* never NULL */
 
 bool kafka_is_fenced(rd_kafka_resp_err_t error);
-bool kafka_is_purged(rd_kafka_resp_err_t error); /* it went with its neighbours */
+bool kafka_is_purged(rd_kafka_resp_err_t error); /* refused together with other records */
 
 /* ---- Destination and channel ---------------------------------------------------------------- */
 
@@ -59,7 +59,7 @@ struct kafka {
 
 enum kafka_state {
 	CHANNEL_GOOD,
-	CHANNEL_FENCED, /* somebody took it over */
+	CHANNEL_FENCED, /* another holder took it over */
 	CHANNEL_BROKEN, /* it has to be opened anew */
 };
 
@@ -81,8 +81,8 @@ struct kafka_channel {
 	enum kafka_state state;
 	struct kafka_topic *topics;
 	uint64_t turn;             /* counts what is published */
-	struct kafka_batch *batch; /* that delivery reports are for; NULL: nobody wants them */
-	/* The last thing that the client complained of on its own: "SASL authentication failed". */
+	struct kafka_batch *batch; /* that delivery reports belong to; NULL: they are ignored */
+	/* The last error that librdkafka reported by itself: "SASL authentication failed". */
 	rd_kafka_resp_err_t complaint;
 	char complaint_text[BROKER_WHY_SIZE];
 };
@@ -104,21 +104,22 @@ enum ibid_code kafka_pair_publish(struct channel *base, struct record *records, 
                                   const atomic_bool *stop, struct ibid_err *err);
 void kafka_pair_close(struct channel *base);
 
-/* A producer for the channel, which has none. Nothing is waited for. */
+/* Create a producer for a channel that has none. Does not wait. */
 IBID_CHECK enum ibid_code kafka_producer_new(struct kafka_channel *channel, struct ibid_err *err);
-void kafka_producer_drop(struct kafka_channel *channel); /* with what it still has to send */
+/* Discards the records that are not sent yet. */
+void kafka_producer_drop(struct kafka_channel *channel);
 
-/* IBID_FENCED or IBID_UNAVAILABLE, by the channel's state, which is not good. */
+/* The error of an unusable channel: IBID_FENCED or IBID_UNAVAILABLE. */
 enum ibid_code kafka_unusable(const struct kafka_channel *channel, struct ibid_err *err);
 
 /* ---- Waiting -------------------------------------------------------------------------------- */
 
 struct kafka_watch {
 	struct env *env;
-	const atomic_bool *stop; /* NULL: nobody stops */
+	const atomic_bool *stop; /* NULL: it can't be stopped */
 	int64_t until_us;        /* on the steady clock */
 };
-enum { KAFKA_SLICE_MS = 100 }; /* between two looks at `stop` */
+enum { KAFKA_SLICE_MS = 100 }; /* between two checks of `stop` */
 
 static inline bool kafka_stopped(const struct kafka_watch *watch)
 {
@@ -131,7 +132,7 @@ static inline bool kafka_late(const struct kafka_watch *watch)
 
 /* ---- Topics --------------------------------------------------------------------------------- */
 
-/* The topic, known to exist or with an error. Asks the broker where it has to, once a turn:
+/* The topic, which exists or has an error. Asks the broker if necessary, once a turn.
  * IBID_UNAVAILABLE: there was no answer in time. */
 IBID_CHECK enum ibid_code kafka_topic_find(struct kafka_channel *channel, const char *name,
                                            const struct kafka_watch *watch,
@@ -140,17 +141,18 @@ void kafka_topics_clear(struct kafka_channel *channel);
 
 /* ---- The records of one publish ------------------------------------------------------------- */
 
-/* A record's way: WAITING -> SENT -> DELIVERED -> its end (ENDED), or back to WAITING when its
- * round was taken back. HELD: an earlier record of its aggregate failed, it is not sent (I5). */
+/* The states of a record: WAITING -> SENT -> DELIVERED -> ENDED (it has its result), or back to
+ * WAITING when its round was aborted. HELD: an earlier record of its aggregate failed, it is not
+ * sent (I5). */
 enum flight_state { FLIGHT_WAITING, FLIGHT_SENT, FLIGHT_DELIVERED, FLIGHT_HELD, FLIGHT_ENDED };
 
 struct flight {
 	enum flight_state state;
 	rd_kafka_resp_err_t error; /* of its delivery */
 	bool maybe;                /* it may have been written, in this round or an earlier one */
-	bool suspect;              /* it was refused together with others: it travels alone */
+	bool suspect;              /* it was refused together with others: it is sent alone */
 	bool arrived;              /* by the producer that the channel has now */
-	bool expected;             /* one that arrived stands before it: the broker minds its turn */
+	bool expected; /* behind a delivered record: the broker checks its sequence number */
 	struct kafka_topic *topic;
 	size_t before, after; /* of the same aggregate; FLIGHT_NONE: none */
 	int32_t partition;
@@ -169,15 +171,15 @@ IBID_CHECK enum ibid_code kafka_batch_init(struct kafka_batch *batch, struct rec
                                            size_t count, struct ibid_err *err);
 void kafka_batch_release(struct kafka_batch *batch);
 
-/* Its end: RECORD_FAILED by this error. Later records of its aggregate are held. */
+/* Result: RECORD_FAILED with this error. Later records of its aggregate are held. */
 void kafka_batch_fail(struct kafka_batch *batch, size_t index, rd_kafka_resp_err_t error);
 /* All that were delivered end as RECORD_ACKED. */
 void kafka_batch_ack(struct kafka_batch *batch, int64_t wall_us);
-/* Its end: RECORD_FAILED, FAILURE_UNKNOWN. Later ones likewise are held. */
+/* Result: RECORD_FAILED, FAILURE_UNKNOWN. Later records of its aggregate are held. */
 void kafka_batch_lose(struct kafka_batch *batch, size_t index, const char *why);
-/* So all that are sent or delivered. */
+/* The same for all records that are sent or delivered. */
 void kafka_batch_lose_all(struct kafka_batch *batch, const char *why);
-/* All that are sent or delivered wait again: they were taken back. */
+/* All records that are sent or delivered are WAITING again: their round was aborted. */
 void kafka_batch_take_back(struct kafka_batch *batch);
 
 /* A delivery report for record `index`. */

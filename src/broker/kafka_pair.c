@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kafka_pair.c -- a transactional channel: two producers that take turns.
  *
- * After a commit the broker still writes markers into the partitions. Who begins again under the
- * same `transactional.id` before it has done so is told to wait, and the client then waits 20 ms:
- * longer than all the rest takes. The other producer's transaction may begin at once: it is sent
- * when the commit of the one before is decided, so its records come later in every partition and
- * become visible later (I5).
+ * After a commit the broker still writes markers into the partitions. Until it has done so, it
+ * tells a producer that begins again under the same `transactional.id` to wait, and librdkafka then
+ * waits 20 ms: longer than the rest of the transaction takes. The other producer's transaction may
+ * begin at once: it is sent when the commit of the one before is decided, so its records come later
+ * in every partition and become visible later (I5).
  *
- * Both are taken over before the first record goes, and neither is used any more when one is of no
- * use: so whoever takes the channel over has fenced all that its holder can send with. */
+ * A new holder takes both producers' ids over before it sends the first record, and stops using
+ * both when one fails: so taking the channel over fences everything that the old holder can send
+ * with. */
 #include "broker/kafka.h"
 
 #include <stdio.h>

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kafka_publish.c -- send a batch: rounds of sending, judging, committing or taking back.
+/* kafka_publish.c -- send a batch in rounds: send, evaluate, commit or abort.
  *
  * Transactional: a round is one transaction. Either all of its records become visible, or it is
- * aborted, those who are to blame get their end, and the next round goes without them and without
- * what follows them in their aggregates (I5).
+ * aborted, the failed records get their result, and the next round leaves them out, together with
+ * the later records of their aggregates (I5).
  *
- * Idempotent: what is delivered is visible at once. A record leaves only when the one before it in
- * its aggregate is acknowledged, or goes ahead of it into the same partition on a producer that
- * stops at the first refusal and that the broker knows there: one that it has not heard of may
- * begin with any number, so the set behind a refused one would be taken. So first occurrences are
- * in order; nobody who lost the channel is refused.
+ * Idempotent: a delivered record is visible at once. A record is sent only when the one before it
+ * in its aggregate is acknowledged, or is in front of it for the same partition, on a producer that
+ * stops at the first refusal and that the broker knows in that partition. (From an unknown producer
+ * the broker accepts any sequence number, so it would accept the set behind a refused one.) So
+ * first occurrences are in order; a holder that lost the channel is not fenced.
  *
- * Kafka refuses sets of records, not records: who was refused with others is *suspect* and travels
- * alone from then on, until it is clear who was meant. */
+ * Kafka refuses sets of records, not single records: a record that was refused together with others
+ * is *suspect* and is sent alone, until it is clear which record was the reason. */
 #include "broker/kafka.h"
 
 #include <assert.h>

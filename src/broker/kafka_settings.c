@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kafka_settings.c -- what may be set of a Kafka destination, and what would weaken it.
+/* kafka_settings.c -- the settings of a Kafka destination, and settings that are refused.
  *
- * Our own settings are a table. librdkafka's settings of security pass through and are judged by
- * librdkafka. Whatever would make an acknowledged event less than durable, in order and sent to the
- * right place is refused, also when somebody writes it under librdkafka's name. */
+ * Our own settings are a table. librdkafka's security settings are passed on, and librdkafka checks
+ * them. A setting that would make acknowledged events less durable, out of order or sent to another
+ * partition is refused, also under librdkafka's name for it. */
 #include "base/instant.h"
 #include "broker/kafka.h"
 #include "broker/secret_file.h"

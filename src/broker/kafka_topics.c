@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kafka_topics.c -- does a topic exist, before anything is sent there.
+/* kafka_topics.c -- check that a topic exists before anything is sent to it.
  *
- * librdkafka would keep records for a topic that it has not heard of, in the hope that it appears,
- * and an open transaction with them. One question beforehand costs a round trip per topic and
- * channel, and its answer is a record's own failure. */
+ * librdkafka would hold records for an unknown topic, in case it appears, and keep the transaction
+ * open. Asking first costs a round trip per topic and channel, and only the records of that topic
+ * fail. */
 #include "broker/kafka.h"
 
 #include <stdlib.h>

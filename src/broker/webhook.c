@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* webhook.c -- events as signed POSTs: CloudEvents 1.0 (HTTP, binary mode), Standard Webhooks.
  *
- * Nothing at the other end knows of channels, so nothing there refuses who lost one (`fences` is
- * false): a receiver deduplicates by webhook-id, and guards by version where order matters.
+ * A receiver does not know channels, so it can't fence a relay that lost one (`fences` is false):
+ * it deduplicates by webhook-id, and checks versions if order matters.
  *
- * (W1) At most `in_flight` requests of a destination are under way, over all of its channels.
+ * (W1) At most `in_flight` requests of a destination are in flight, over all of its channels.
  * (W2) A record is sent when the one before it in its aggregate is acknowledged (I5).
- * (W3) An answer that is about the receiver ends the batch: what was not sent waits, untried.
+ * (W3) An answer that is about the receiver ends the batch: unsent records are not tried.
  *
- * The lock guards `under_way` and the flights' `ended`; it is held by the calls' thread only to set
+ * The lock guards `under_way` and the flights' `ended`; the calls' thread holds it only to set
  * them. */
 #include "base/arena.h"
 #include "base/steady.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* webhook_secret.c -- secrets stand here and nowhere else: whatever held them on the way is wiped.
- */
+/* webhook_secret.c -- the only place that holds secrets: buffers that held them are wiped. */
 #include "broker/webhook_secret.h"
 
 #include "base/base64.h"

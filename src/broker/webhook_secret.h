@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* webhook_secret.h -- signatures as Standard Webhooks has them: HMAC-SHA256 of
- * "id.timestamp.body", one for each secret, so that a secret can be replaced without a gap. */
+/* webhook_secret.h -- signatures of Standard Webhooks: HMAC-SHA256 of "id.timestamp.body", one for
+ * each secret, so that a secret can be replaced without interruption. */
 #ifndef BROKER_WEBHOOK_SECRET_H
 #define BROKER_WEBHOOK_SECRET_H
 
@@ -22,10 +22,10 @@ struct webhook_secrets {
 	unsigned char bytes[WEBHOOK_SECRETS_MAX][WEBHOOK_SECRET_BYTES_MAX];
 };
 
-/* Read `whsec_<base64>`, several separated by blanks or line ends. No message holds any of it. */
+/* Read `whsec_<base64>`, several separated by blanks or line ends. Messages contain none of it. */
 IBID_CHECK enum ibid_code webhook_secrets_read(struct webhook_secrets *secrets, const char *text,
                                                struct ibid_err *err);
-/* Likewise from a file that is its owner's alone. */
+/* The same from a file that only its owner can read. */
 IBID_CHECK enum ibid_code webhook_secrets_load(struct webhook_secrets *secrets, const char *file,
                                                struct ibid_err *err);
 void webhook_secrets_release(struct webhook_secrets *secrets);

@@ -7,11 +7,11 @@
 
 /* Read one document as a contract; `defaults` may be NULL. In a file the first member names the
  * kind; in a text from a store the members are sorted. NULL when any problem was found (or memory
- * is exhausted: the arena says so). `reading->scripts` then names the files it needs. */
+ * is exhausted: the arena says so). `reading->scripts` lists the files that the contract needs. */
 struct contract *contract_build(struct reading *reading, const struct node *root,
                                 const struct node *defaults, bool from_store);
 
-/* Refuse what no kind of contract may inherit. */
+/* Refuse members of defaults.yaml that no kind of contract may inherit. */
 void contract_check_defaults(struct problems *problems, const struct node *defaults);
 
 /* Read one member of a command that has a shape of its own. */
@@ -22,24 +22,24 @@ extern const struct member_type type_key_from, type_fields, type_defaults, type_
 /* The choices of `payload` and of a field's `class`. */
 extern const char *const class_names[];
 
-/* Answers that contradict each other, and keys that identify no intent. `root` is what the contract
- * was read from; members that could not be read are zero. */
+/* Report answers that contradict each other, and keys that do not identify an intent. `root` is the
+ * tree that the contract was read from; members that could not be read are zero. */
 void command_check_rules(struct reading *reading, const struct contract *contract,
                          const struct node *root);
 
-/* What the strategy needs, and what it can't go with: strategy.c. */
+/* Check the members that the strategy needs or excludes: strategy.c. */
 void command_check_strategy(struct reading *reading, const struct contract *contract,
                             const struct node *root);
 
-/* A template names what a retry has too: location.c. */
+/* Check that the template names only values that a retry also has: location.c. */
 void command_check_location(struct reading *reading, const struct contract *contract,
                             const struct node *root);
 
-/* What work that another service does needs, and what it can't go with: upstream.c. */
+/* Check the members that `handler: upstream` needs or excludes: upstream.c. */
 void command_check_upstream(struct reading *reading, const struct contract *contract,
                             const struct node *root);
 
-/* An event: where its members go, and what follows from them. event.c. */
+/* The same for an event: event.c. */
 extern const struct form event_form;
 void *event_begin(struct reading *reading, struct contract *contract); /* NULL: no memory */
 void event_finish(struct reading *reading, struct contract *contract);

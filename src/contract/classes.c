@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* classes.c -- what of a payload is kept, and how.
+/* classes.c -- which values of a payload are stored, and how.
  *
- * One walk serves keeping, opening and scrubbing: it knows at every value which class holds there.
- * Declared pointers are looked up only where one can still lie below, so that a long list in a
- * payload costs one look. */
+ * Storing, opening and scrubbing share one walk, which knows the class of every value. A declared
+ * pointer is looked up only if one can exist below the value, so that a long list in a payload
+ * costs one look-up. */
 #include "contract/classes.h"
 
 #include "base/canon.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* classes.h -- what of a payload is kept, and how: as sent, by its shape, encrypted, or not.
+/* classes.h -- which values of a payload are stored, and how: as sent, by shape, encrypted, or not.
  *
- * The contract's `payload` speaks for all members, a field's `class` for itself and what lies in
- * it. Pure functions: whoever holds keys seals and opens. */
+ * The contract's `payload` is the class of all members, a field's `class` that of the field and the
+ * values inside it. Pure functions: the caller, which has the keys, seals and opens texts. */
 #ifndef CONTRACT_CLASSES_H
 #define CONTRACT_CLASSES_H
 
@@ -10,27 +10,27 @@
 #include "base/str.h"
 #include "contract/contract.h"
 
-/* Is a key needed to keep what the contract says? */
+/* Does the contract need a key, to encrypt what it stores? */
 bool classes_encrypt(const struct contract *contract);
 
-/* Is there anything that may not be kept in clear beside a payload that is stored or sealed? */
+/* Are there values that may not be stored in clear in other places, such as texts? */
 bool classes_hide(const struct contract *contract);
 
-/* Between a JSON text and its sealed form, which is a plain text: append the other one to `out`. */
+/* Seals a JSON text, or opens a sealed one: appends the result to `out`. */
 typedef enum ibid_code class_convert(void *user, const char *pointer, const char *text, size_t size,
                                      struct str *out, struct ibid_err *err);
 
-/* The payload as it is kept, in canonical form. The contract's class must not be omit. */
+/* The payload as it is stored, in canonical form. The contract's class must not be omit. */
 IBID_CHECK enum ibid_code payload_keep(struct arena *arena, const struct contract *contract,
                                        const struct json *payload, class_convert *seal, void *user,
                                        const char **ret, size_t *ret_size, struct ibid_err *err);
 
-/* A kept payload with what was sealed opened again, in canonical form. */
+/* A stored payload with its sealed values opened, in canonical form. */
 IBID_CHECK enum ibid_code payload_open(struct arena *arena, const struct contract *contract,
                                        const struct json *kept, class_convert *open, void *user,
                                        const char **ret, size_t *ret_size, struct ibid_err *err);
 
-/* `text` without the values that may not be kept as they are: the words of a handler or a database
+/* `text` without the values that may not be stored in clear: a message of a handler or a database
  * may quote them. NULL gives NULL; the arena remembers a lack of memory. */
 const char *payload_scrub(struct arena *arena, const struct contract *contract,
                           const struct json *payload, const char *text);

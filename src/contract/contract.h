@@ -50,7 +50,7 @@ enum field_class {
 	CLASS_REDACT,
 	CLASS_ENCRYPT,
 	CLASS_OMIT,
-	CLASS_INHERIT, /* of a field that does not say: the contract's `payload` */
+	CLASS_INHERIT, /* the default of a field: the contract's `payload` */
 };
 
 /* One declared member of the payload. */
@@ -80,7 +80,7 @@ struct contract_key {
 	enum key_form form;  /* KEY_FIELDS: the values as canonical JSON array, or a UUIDv5 of it */
 	const char *generated_by;
 	unsigned scope;                      /* SCOPE_ bits */
-	int64_t retain_us, replay_window_us; /* replay window 0: not told */
+	int64_t retain_us, replay_window_us; /* replay window 0: not declared */
 	enum { EXPIRY_REFUSE, EXPIRY_RUN_AGAIN } after_expiry;
 };
 
@@ -111,7 +111,7 @@ struct contract_duplicates {
 enum refusal_class { REFUSAL_VALIDATION, REFUSAL_BUSINESS, REFUSAL_SERVER, REFUSAL_CLASSES };
 enum answer_store { ANSWER_FULL, ANSWER_REFERENCE, ANSWER_STATUS, ANSWER_NONE };
 
-/* One unique index of the user's that guards the business fact. */
+/* A unique index in the user's schema that protects the business fact. */
 struct contract_unique {
 	const char *name; /* of the index or constraint */
 	enum { UNIQUE_LINK, UNIQUE_REJECT } on_duplicate;
@@ -125,15 +125,15 @@ struct contract_staged {
 	const char *query; /* RECOVER_QUERY: script file; may contain $store */
 };
 
-/* Where the service tells what became of a call whose answer was not seen. */
+/* How the service is asked for the outcome of a call that got no answer. */
 struct contract_inquiry {
 	const char *url;   /* a path on the service or an http address, with {external_key},
 	                      {command_id} and {tenant} in path and query; NULL: it can't be asked */
-	int executed;      /* the status, 2xx, whose answer is the command's answer */
-	int not_executed;  /* the status that says it never happened, once `settle` has passed */
-	int64_t settle_us; /* how long after a call it may still be carried out; 0: not at all */
+	int executed;      /* the status, 2xx: done; this answer becomes the command's */
+	int not_executed;  /* the status that means: not done; believed after `settle` */
+	int64_t settle_us; /* how long after a call the service may still execute it; 0: not at all */
 	int64_t backoff_min_us, backoff_max_us; /* between two inquiries */
-	int64_t give_up_us;                     /* then a person looks */
+	int64_t give_up_us;                     /* then a person has to find out */
 };
 
 /* handler: upstream. The work is a request that is forwarded to another service. */
@@ -151,21 +151,21 @@ struct contract_upstream {
 	enum {
 		UPSTREAM_UNKNOWN_ERROR,
 		UPSTREAM_UNKNOWN_ACCEPTED
-	} unknown;            /* what a caller hears while nobody knows: 502 or 504, or 202 */
+	} unknown;            /* the answer while the outcome is unknown: 502 or 504, or 202 */
 	struct texts headers; /* of its answer, kept beside Content-Type; as written in the contract */
 	struct contract_inquiry inquiry;
 };
 
-/* strategy: version. Which versions of the state are applied. */
+/* strategy: version. The versions of the state that a command may make. */
 struct contract_guard {
 	const char *version; /* pointer to the field that holds the command's; NULL: no guard */
 	enum { GUARD_NEXT, GUARD_NEWER } apply;
-	enum { STALE_LINK, STALE_REJECT } stale; /* one that is older than what is there */
+	enum { STALE_LINK, STALE_REJECT } stale; /* what happens to a version older than the state's */
 };
 
 struct event_contract; /* event.h */
 
-/* One of a kind. Between `owner` and `event` stands what a command answers. */
+/* A contract of any kind. The members between `owner` and `event` belong to commands. */
 struct contract {
 	enum contract_kind kind;
 	const char *name;
@@ -174,29 +174,29 @@ struct contract {
 	const char *fact, *owner, *route; /* route: "" when none */
 	enum contract_strategy strategy;
 	const char *because;         /* strategy: none; NULL otherwise */
-	const char *already, *state; /* scripts of strategies that look; NULL: none */
+	const char *already, *state; /* scripts of strategies that read state; NULL: none */
 	struct contract_guard guard;
 	struct contract_key key;
 	struct contract_field *fields;
 	size_t field_count;
 	bool refuse_unknown_fields;
-	enum field_class payload; /* what is kept of it; CLASS_OMIT: nothing */
+	enum field_class payload; /* what is stored of it; CLASS_OMIT: nothing */
 	struct contract_same same;
 	struct contract_duplicates duplicates;
-	bool final[REFUSAL_CLASSES]; /* a stable answer, or may the same key try again */
+	bool final[REFUSAL_CLASSES]; /* final, or may the same key try again? */
 	enum answer_store answer;
-	const char *location; /* of what was made: a template; NULL: not told */
+	const char *location; /* a template of the resource's address; NULL: none */
 	int64_t audit_retain_us;
 	struct contract_unique *uniques;
 	size_t unique_count;
-	struct texts serialize_by; /* items NULL: not said; an empty list: it contends for nothing */
+	struct texts serialize_by; /* items NULL: not declared; an empty list: it contends for no row */
 	struct texts emits, covers;
 	const char *reconciled_by, *corrected_by;
 	const char *script; /* handler: {sql: FILE}; NULL for callback and upstream */
 	struct contract_staged staged;
 	struct contract_upstream upstream;
 
-	/* What the work of a person is like, where nobody knows whether it was done. */
+	/* The exception that is opened when the outcome of a command is unknown. */
 	struct contract_unknown {
 		const char *severity; /* NULL: high */
 		int64_t sla_us;       /* 0: 4h */
@@ -223,9 +223,8 @@ struct contract_problem {
 struct contracts; /* a directory of contracts: immutable, shared by threads */
 
 /* Read every *.yaml of `dir` (not recursive; defaults.yaml gives answers to all). Reads all files
- * before it fails: IBID_CONTRACT when any problem was found, with the first in `err`, and the set
- * (through which all problems can be listed) in `*ret` all the same. For any other code `*ret` is
- * untouched. */
+ * before it fails: IBID_CONTRACT when any problem was found, with the first problem in `err`, and
+ * the set, which lists all problems, in `*ret`. For any other code `*ret` is untouched. */
 IBID_CHECK enum ibid_code contracts_load(const char *dir, struct contracts **ret,
                                          struct ibid_err *err);
 void contracts_free(struct contracts *contracts); /* takes NULL */
@@ -266,28 +265,28 @@ const char *contract_duration(struct arena *arena, int64_t us);
 
 struct str;
 
-/* Every member of every kind, what it may hold and the question it answers, as Markdown tables. */
+/* Every member of every kind, its values and the question it answers, as Markdown tables. */
 void contract_reference(struct str *out);
 
-/* What a strategy needs a contract to say, and what it can't go with. */
+/* The members that a strategy needs or excludes. */
 struct strategy_needs {
 	bool already, state, guard, because, unique, staged; /* members that must be there */
-	bool serialize_by;                                   /* the row whose state it looks at */
-	bool silent;       /* it may emit nothing: every repetition would */
+	bool serialize_by; /* needs serialize_by: the row whose state it reads */
+	bool silent;       /* it may not emit: every repetition would emit again */
 	const char *proof; /* how the engine enforces it, as one clause */
 };
 const struct strategy_needs *contract_strategy_needs(enum contract_strategy strategy);
 
-/* Does it look at state around its handler? */
+/* Does it read state before and after its handler? */
 bool contract_looks(const struct contract *contract);
 
-/* Has it a part in who the key belongs to, or in what makes two payloads the same? */
+/* Does the contract's scope or context contain the resource? */
 static inline bool contract_asks_resource(const struct contract *contract)
 {
 	return (contract->key.scope | contract->same.context) & SCOPE_RESOURCE;
 }
 
-/* Who runs a staged command, as the end of "it is run by ...". */
+/* What runs a staged command, as the end of the sentence "it is run by ...". */
 const char *contract_run_by(const struct contract *contract);
 
 /* Names for tables and messages. */

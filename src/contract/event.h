@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event.h -- the contract of an event: what it must hold, where it goes, and whose it is when it
- * can't get there. */
+/* event.h -- the contract of an event: its required members, its topic and destinations, and its
+ * owner when it can't be delivered. */
 #ifndef CONTRACT_EVENT_H
 #define CONTRACT_EVENT_H
 
@@ -9,7 +9,7 @@
 
 enum event_order { ORDER_AGGREGATE_VERSION };
 
-/* What becomes of an event that can't be delivered and waits for a person. */
+/* The exception of an event that can't be delivered and waits for a person. */
 struct event_parked {
 	const char *owner;
 	enum exception_severity severity;

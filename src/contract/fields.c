@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fields.c -- the declared members of a payload, checked and turned into exact texts.
  *
- * One pass finds every problem (ten at most), so that a caller repairs a request once. A text says
- * pointer and rule, never the value: it may be a secret. Nothing is converted through a double. */
+ * One pass finds every problem (ten at most), so that a caller can correct them all at once. A
+ * message has the pointer and the rule, never the value, which may be a secret. Nothing is
+ * converted through a double. */
 #include "base/canon.h"
 #include "base/instant.h"
 #include "base/number.h"

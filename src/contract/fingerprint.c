@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fingerprint.c -- one hash for one meaning.
  *
- * What the contract says about sameness is applied to a copy of the payload's tree: the payload
- * itself, which the handler sees, is never touched. A contract that says nothing costs no copy.
+ * The contract's `same_payload` is applied to a copy of the payload's tree: the payload itself,
+ * which the handler gets, never changes. Without `same_payload` no copy is made.
  *
- * Pointers address the payload as it was sent: an array item keeps its place, whatever else is left
- * out. With `nfc`, names are compared in NFC, so the copy is normalised while it is made and only
- * what is left in the end can collide. */
+ * Pointers address the payload as it was sent: an array item keeps its index, also if other items
+ * are left out. With `nfc`, names are compared in NFC, so the copy is normalised while it is made
+ * and only the members that remain can collide. */
 #include "base/canon.h"
 #include "base/instant.h"
 #include "base/utf8.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* form.h -- a kind of contract as a table of members.
  *
- * One row says how a member is called, what it may hold, where it goes, whether it must be answered
- * and which question it answers. Reading, inheriting, refusing and documenting all follow the
+ * One row has a member's name, its values, its place in the struct, whether it must be answered
+ * and the question it answers. Reading, inheriting, refusing and documenting all follow the
  * table, so a new kind is a new table. Members of nested mappings are rows with a dotted path. */
 #ifndef CONTRACT_FORM_H
 #define CONTRACT_FORM_H
@@ -15,7 +15,7 @@
 
 enum { PROBLEMS_MAX = 200 };
 
-/* In the order in which they were found; the same one only once. */
+/* In the order in which they were found, each once. */
 struct problems {
 	struct arena *arena;
 	struct contract_problem items[PROBLEMS_MAX];
@@ -49,12 +49,12 @@ struct reading {
 	struct arena *arena;
 	struct problems *problems;
 	struct script_ref *scripts;
-	bool kept; /* a text from a store: it was accepted once, by the rules of its time */
+	bool kept; /* a text from a store: it was accepted under the rules of its version */
 };
 
 struct member;
 
-/* Check `node` and store what it says at `target`. `path` names the member in messages. */
+/* Check `node` and store its value at `target`. `path` names the member in messages. */
 typedef void member_read(struct reading *reading, const struct member *member, const char *path,
                          const struct node *node, void *target);
 
@@ -75,7 +75,7 @@ struct member {
 	size_t offset;
 	unsigned flags;
 	const char *question;
-	const char *hint; /* what to think of when answering; may be NULL */
+	const char *hint; /* advice for answering; may be NULL */
 	const char *const
 	    *choices;     /* ended by NULL; the index is the enum's value or the bit's number */
 	int64_t min, max; /* numbers */
@@ -92,12 +92,12 @@ struct form {
 void form_read(struct reading *reading, const struct form *form, const char *prefix,
                const struct node *map, void *base);
 
-/* Refuse what defaults.yaml may not answer, or what none of the forms knows. */
+/* Refuse members that defaults.yaml may not answer, or that none of the forms has. */
 void form_check_defaults(struct problems *problems, const struct form *const *forms, size_t count,
                          const struct node *defaults);
 
-/* `map` with the answers it lacks taken from `defaults` (may be NULL); their paths in `*ret`.
- * NULL when memory is exhausted. */
+/* `map` with missing answers taken from `defaults` (may be NULL); their paths in `*ret`. NULL when
+ * memory is exhausted. */
 struct node *form_merge(struct arena *arena, const struct form *form, const struct node *map,
                         const struct node *defaults, struct texts *ret);
 
@@ -151,7 +151,7 @@ bool pointer_check(struct reading *reading, const char *path, const struct node 
 enum { EVENT_CHARS_MAX = 127 };
 bool event_type_ok(const char *type);
 
-/* "duplicates.completed": asked as a whole sentence, with what it may hold. */
+/* The question of a member, such as "duplicates.completed", as a sentence with its values. */
 const char *member_question(struct arena *arena, const struct member *member);
 
 #endif

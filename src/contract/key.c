@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* key.c -- what names an intent: a given key, or one made of the payload's own values.
+/* key.c -- the key of an intent: given by the caller, or made of values of the payload.
  *
- * A derived key is the canonical JSON array of its values, so that no two lists of values give one
- * text (["a,b"] is not ["a","b"]) and no notation gives two. Wherever `same_payload` takes two
- * values for one, the key must too: otherwise one intent would run under two keys. */
+ * A derived key is the canonical JSON array of its values, so that different lists of values give
+ * different texts (["a,b"] is not ["a","b"]) and the notation does not matter. If `same_payload`
+ * treats two values as the same, the key must, too: otherwise one intent would run under two keys.
+ */
 #include "base/canon.h"
 #include "base/id.h"
 #include "base/instant.h"

@@ -2,7 +2,7 @@
 /* load.c -- a directory of contracts.
  *
  * Every *.yaml file that is not hidden is a contract, except defaults.yaml. All files are read
- * before anything is refused, so that one run shows everything there is to do. */
+ * before anything is refused, so that one run reports all problems. */
 #include "contract/build.h"
 #include "contract/event.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* location.c -- where the resource of an answer is found: a template, and what it may name.
+/* location.c -- the template of `answer.location`, and the values that it may name.
  *
- * A retry is told the same place as the first request was. So a template names only what a retry
- * has too: what is kept of the answer, and fields that "the same payload" always gives the same
- * text. */
+ * A retry gets the same location as the first request. So a template may name only values that a
+ * retry also has: the stored parts of the answer, and fields that have the same text in every
+ * payload that counts as the same. */
 #include "contract/build.h"
 #include "contract/payload.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* matrix.c -- what the contracts promise, as the tables that reviewers ask for.
+/* matrix.c -- the contracts' answers, as the tables that reviewers ask for.
  *
- * Nothing here is written by hand per operation: answers are looked up in the contract's own text,
- * and the sentences about failures follow from the answers. */
+ * Answers come from the contract's own text, and the sentences about failures follow from the
+ * answers: no text is specific to an operation. */
 #include "contract/matrix.h"
 
 #include "base/json.h"

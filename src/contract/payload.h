@@ -15,13 +15,13 @@ enum {
 	NFC_MARKS_MAX = 128, /* sorting the marks of one letter takes their number squared */
 };
 
-/* Who sends what: the parts that scope and context may name. "" when not given. */
+/* The sender and the resource: the parts that scope and context may name. "" when not given. */
 struct sender {
 	const char *tenant, *client, *actor, *resource;
 };
 
-/* A given key: 1..KEY_BYTES_MAX bytes of valid UTF-8 without control characters, not blank at
- * either end. The text says what is wrong. */
+/* Check a given key: 1..KEY_BYTES_MAX bytes of valid UTF-8 without control characters, not blank at
+ * either end. The error says what is wrong. */
 IBID_CHECK enum ibid_code key_check(const char *key, struct ibid_err *err);
 
 /* A tenant, client, actor or resource: 1..NAME_BYTES_MAX bytes, same rules. `what` names it. */
@@ -37,7 +37,7 @@ IBID_CHECK enum ibid_code key_of(struct arena *arena, const struct contract *con
                                  const char **ret, struct ibid_err *err);
 
 /* The scope part of the identity: "" for none, else the declared parts as a canonical JSON object.
- * A declared part that nobody gave is IBID_INVALID and names it. */
+ * A missing declared part is IBID_INVALID, and the error names it. */
 IBID_CHECK enum ibid_code scope_of(struct arena *arena, const struct contract *contract,
                                    const struct sender *sender, const char **ret,
                                    struct ibid_err *err);
@@ -45,8 +45,8 @@ IBID_CHECK enum ibid_code scope_of(struct arena *arena, const struct contract *c
 /* SHA-256 of the canonical form of
  *   {"context":{...},"operation":O,"payload":P,"scheme":1,"tenant":T,"version":V}
  * where P is the payload as `same_payload` sees it (only, ignore, defaults, instants, nfc,
- * unordered: in this order) and context holds the declared parts. A declared part that nobody gave,
- * and two members whose names are one text in NFC, are IBID_INVALID. The payload is not changed. */
+ * unordered: in this order) and context holds the declared parts. A missing declared part, and two
+ * members whose names are the same in NFC, are IBID_INVALID. The payload is not changed. */
 IBID_CHECK enum ibid_code fingerprint_of(struct arena *arena, const struct contract *contract,
                                          const struct sender *sender, struct json *payload,
                                          struct sha256 *ret, struct ibid_err *err);
@@ -101,14 +101,14 @@ IBID_CHECK enum ibid_code fields_check(struct arena *arena, const struct contrac
                                        struct json *payload, struct params *ret,
                                        const char **ret_why, struct ibid_err *err);
 
-/* One problem of such a text: which member, and what is wrong with it. */
+/* One problem of such a text: the member, and what is wrong with it. */
 struct field_problem {
 	const char *pointer, *rule; /* not terminated; the whole payload has an empty pointer */
 	size_t pointer_size, rule_size;
 };
 
-/* Take the text apart again: the problem that begins at `*at`, which moves to the next one or to
- * the end. False: the text is not of fields_check. Pointers are as people see them: names of
+/* Parse the text of fields_check: the problem that begins at `*at`, which moves to the next one or
+ * to the end. False: the text has another format. Pointers are written for people: names of
  * undeclared members are cut and escaped. */
 bool fields_problem_next(const char **at, struct field_problem *ret);
 

@@ -2,8 +2,8 @@
 /* review.c -- the review checklists, answered from the contracts and the live schema.
  *
  * The questions are those of four published checklists (ERP integration, event-driven order
- * management, API idempotency, database deduplication) and a few of our own. Several ask the same
- * in other words, so an answer is a function that any number of questions may name. */
+ * management, API idempotency, database deduplication) and a few of our own. Several questions
+ * mean the same, so an answer is a function that any number of questions may use. */
 #include "contract/review.h"
 
 #include "contract/event.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* review.h -- the review checklists, answered from the contracts and the live schema (A08).
  *
- * A question passes with its evidence, fails with what to do, does not apply, or is left to a
- * person: what the contracts and the schema can't show is never called passed. */
+ * A question passes with its evidence, fails with advice, does not apply, or is left to a person:
+ * a question that the contracts and the schema can't answer never passes. */
 #ifndef CONTRACT_REVIEW_H
 #define CONTRACT_REVIEW_H
 
@@ -15,9 +15,8 @@
 struct review_live {
 	const char *store;               /* "sqlite", "postgres" */
 	const struct contract_row *kept; /* under this version; NULL: none */
-	const struct index_row
-	    *indexes;        /* one per `unique`; a NULL table: there is none of that name */
-	const char *scripts; /* what keeps its scripts from running there; NULL: nothing */
+	const struct index_row *indexes; /* one per `unique`; a NULL table: no index of that name */
+	const char *scripts;             /* why its scripts would not run there; NULL: they would */
 };
 
 struct review_counts {

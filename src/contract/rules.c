@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rules.c -- answers that are well-formed but can't be true together.
+/* rules.c -- answers that are well-formed but contradict each other.
  *
- * Each rule looks at one contradiction and says why it is one. A member that could not be read is
- * zero and has its own problem already: a rule stays silent about it. */
+ * Each rule checks for one contradiction and says why it is one. A member that could not be read is
+ * zero and was reported already: rules ignore it. */
 #include "contract/build.h"
 
 #include <ctype.h>

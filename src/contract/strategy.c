@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strategy.c -- what each strategy needs a contract to say, and what it can't go with (A07).
+/* strategy.c -- the members of a contract that each strategy needs or excludes (A07).
  *
- * A strategy is a promise about repetitions that come under a new key. It is only worth something
- * where the engine can hold the handler to it; so a contract gives the engine what it looks with,
- * or is refused with the reason. */
+ * A strategy is a promise about repetitions under a new key. ibid has to be able to check that the
+ * handler keeps it, so a contract without the scripts for that check is refused, with the reason.
+ */
 #include "contract/build.h"
 
 #include <string.h>

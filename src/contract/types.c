@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* types.c -- what a member may hold: text in the file, a checked value in the contract. */
+/* types.c -- the types of members: text in the file, a checked value in the contract. */
 #include "base/instant.h"
 #include "base/json.h"
 #include "contract/form.h"

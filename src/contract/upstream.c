@@ -2,8 +2,9 @@
 /* upstream.c -- work that another service does: how it is called, and what its answers mean.
  *
  * The service's change and the command's row are not one transaction. So a contract says in advance
- * which of its answers are outcomes, which promise that nothing was done, and who is asked when
- * nobody knows; and it may promise nothing that only one transaction could keep. */
+ * which answers of the service are outcomes, which promise that nothing was done, and how the
+ * outcome is found when there is no answer; and it may not declare anything that needs one
+ * transaction. */
 #include "base/instant.h"
 #include "contract/build.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* yaml.c -- libyaml's events become a tree; what two readers could take differently is refused. */
+/* yaml.c -- libyaml's events become a tree; ambiguous notations are refused. */
 #include "contract/yaml.h"
 
 #include <stdarg.h>

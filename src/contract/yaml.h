@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* yaml.h -- a file as a tree in which every scalar is text and everything knows its line.
+/* yaml.h -- a file as a tree in which every scalar is text and every node has its line.
  *
- * The part of YAML that means the same to everybody: mappings, lists and scalars. Anchors, aliases,
- * merge keys, tags, several documents and duplicate names are refused, because each of them lets
- * two readers see two different contracts in one file. JSON is read as well. */
+ * Only mappings, lists and scalars, which every YAML parser reads in the same way. Anchors,
+ * aliases, merge keys, tags, several documents and duplicate names are refused, because two parsers
+ * could read two different contracts from one file. JSON is read as well. */
 #ifndef CONTRACT_YAML_H
 #define CONTRACT_YAML_H
 

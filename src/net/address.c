@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* address.c -- the special-purpose registries of IANA (RFC 6890 and what followed).
  *
- * IPv4 lists what is not public. IPv6 has one block of global addresses; what is outside of it is
- * not public, and what is listed within it neither. */
+ * For IPv4 the table lists the addresses that are not public. IPv6 has one block of global
+ * addresses: addresses outside of it, and those listed within it, are not public. */
 #include "net/address.h"
 
 #include <netinet/in.h>

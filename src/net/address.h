@@ -6,8 +6,9 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
-/* False: of this machine, a private or local network, a group, a document, or one that stands for
- * an IPv4 address (mapped, translated, tunnelled); and whatever is neither IPv4 nor IPv6. */
+/* False: an address of this machine, of a private or local network, a multicast or documentation
+ * address, one that stands for an IPv4 address (mapped, translated, tunnelled), or an address that
+ * is neither IPv4 nor IPv6. */
 bool address_is_public(const struct sockaddr *address);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calls.c -- libcurl's multi interface, driven by one thread.
  *
- * The lock guards the list and the flags of who is in it. libcurl and the callbacks are called by
- * the thread alone, and without the lock. */
+ * The lock guards the list of calls and the calls' flags. Only the thread calls libcurl and the
+ * callbacks, without holding the lock. */
 #include "net/calls.h"
 
 #include "net/address.h"

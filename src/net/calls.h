@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calls.h -- HTTP calls to other services: one thread carries many at once.
  *
- * A call is made once, on a connection of its own. libcurl sends a request again by itself when a
- * connection that was used before turns out to be closed, also one that may have been carried out
- * (I4): so no connection is used twice, but by calls that may be made twice. Redirects are answers
- * like any other. */
+ * A call is made once, on a connection of its own. When a reused connection turns out to be closed,
+ * libcurl sends the request again, even if the server may have executed it (I4): so only calls that
+ * may be made twice reuse connections. Redirects are not followed: they are answers. */
 #ifndef NET_CALLS_H
 #define NET_CALLS_H
 
@@ -17,32 +16,32 @@
 
 enum { CALL_WHY_SIZE = 512, CALL_HEAD_BYTES_MAX = 16 << 10, CALL_PAUSE = CURL_READFUNC_PAUSE };
 
-/* What became of a call. */
+/* The result of a call. */
 enum call_end {
 	CALL_ANSWERED, /* there is a whole answer */
-	CALL_NOT_SENT, /* nobody has seen a byte of it: it may be made again */
-	CALL_SILENT,   /* it was sent, at least in part, and there is no whole answer: who knows? */
+	CALL_NOT_SENT, /* no byte was sent: it may be made again */
+	CALL_SILENT,   /* it was sent, at least in part, without a whole answer: unknown */
 };
 
 struct call {
-	/* What is asked. Lives until `done`. */
+	/* The request. It must live until `done`. */
 	const char *method, *url;
-	struct curl_slist *headers; /* call_add_header and call_leave_out make them, nothing else */
+	struct curl_slist *headers; /* made only by call_add_header and call_leave_out */
 	const char *body;           /* NULL: none, or what `more` gives */
 	size_t body_size;
 	int64_t deadline_us;     /* for all of it */
-	int64_t send_by_us;      /* on the steady clock: later nothing is sent any more; 0: whenever */
+	int64_t send_by_us;      /* on the steady clock: nothing is sent later than this; 0: no limit */
 	int64_t send_by_wall_us; /* likewise on the wall clock, which goes on while a machine sleeps */
 	bool repeatable;         /* it may be made twice: a connection may be used again */
-	const atomic_bool *stop; /* becomes true when it is not wanted any more; NULL: it is wanted */
+	const atomic_bool *stop; /* becomes true when the call is cancelled; may be NULL */
 	size_t answer_max;       /* bytes of the answer's body that are kept; more: `too_large` */
 
-	/* On the calls' thread: may `answer` grow to so many bytes? While it may not, nothing of it is
-	 * read; it is asked again soon. NULL: it may. */
+	/* On the calls' thread: may `answer` grow to so many bytes? While it returns false, the answer
+	 * is not read, and the function is called again soon. NULL: always. */
 	bool (*room)(struct call *call, size_t bytes);
 
-	/* On the calls' thread; nobody may wait there. `late`, unless NULL, is called when there is no
-	 * end `late_us` after the start. */
+	/* On the calls' thread: they must not block. `late`, unless NULL, is called when the call has
+	 * not ended `late_us` after its start. */
 	void (*done)(struct call *call);
 	void (*late)(struct call *call);
 	int64_t late_us;
@@ -59,8 +58,8 @@ struct call {
 	enum call_end end;
 	char why[CALL_WHY_SIZE];      /* one clause for people, where there is no answer */
 	char detail[CURL_ERROR_SIZE]; /* more of that; it may name addresses */
-	bool distrusted;              /* it was not sent: there is no TLS with who answers there */
-	bool off_limits;              /* it was not sent: not one public address, see public_only */
+	bool distrusted;              /* it was not sent: TLS with the server failed */
+	bool off_limits;              /* it was not sent: no public address, see public_only */
 	bool timed_out;               /* there was no whole answer by its deadline */
 	int status;
 	struct str answer_head; /* the lines of its headers */
@@ -83,21 +82,21 @@ struct call {
 };
 
 struct calls_options {
-	const char *authorities; /* PEM file of who may vouch for a service; NULL: the system's */
+	const char *authorities; /* PEM file of trusted authorities; NULL: the system's */
 	int64_t connect_us;      /* for making a connection */
-	/* Only addresses of the public Internet are called. It is the address of a connection that
-	 * counts, not what a name stood for when somebody looked. */
+	/* Only public addresses are called. The address of the connection is checked, not that of an
+	 * earlier look-up of the name. */
 	bool public_only;
 };
 
-/* One header of the request. This is the only place where text from outside becomes a line for
+/* Add a header to the request. This is the only place where foreign text becomes a line for
  * libcurl, which has a notation of its own (`Name;` is an empty header, `Name:` none at all): so
  * the name must be a token of RFC 9110, and the value one line. IBID_INVALID: it is not, and
  * nothing was added. IBID_NOMEM. */
 IBID_CHECK enum ibid_code call_add_header(struct call *call, const char *name, const char *value,
                                           struct ibid_err *err);
 
-/* A header that libcurl would add by itself is not sent. IBID_NOMEM. */
+/* Suppress a header that libcurl would add by itself. IBID_NOMEM. */
 IBID_CHECK enum ibid_code call_leave_out(struct call *call, const char *name, struct ibid_err *err);
 
 struct calls;
@@ -105,26 +104,24 @@ struct calls;
 IBID_CHECK enum ibid_code calls_new(struct env *env, const struct calls_options *options,
                                     struct calls **ret, struct ibid_err *err);
 
-/* Calls that have no end yet are broken off. Takes NULL. */
+/* Aborts the calls that have not ended. Takes NULL. */
 void calls_free(struct calls *calls);
 
-/* Make it. IBID_NOMEM: it was not made; otherwise `done` is called once, and may be before this
- * returns. */
+/* Start the call. IBID_NOMEM: it was not started; otherwise `done` is called once, perhaps before
+ * this returns. */
 IBID_CHECK enum ibid_code calls_make(struct calls *calls, struct call *call, struct ibid_err *err);
 
-/* From any thread, also after the end: who paused may have more, or room; nobody wants it any more.
- */
+/* Call from any thread, also after the end: a paused call can continue, or it was cancelled. */
 void calls_go_on(struct calls *calls, struct call *call);
 void calls_break_off(struct calls *calls, struct call *call);
 
-/* Make it here and now, with a thread that waits: `done` is not called. */
+/* Make the call synchronously on the calling thread: `done` is not called. */
 IBID_CHECK enum ibid_code calls_wait(struct calls *calls, struct call *call, struct ibid_err *err);
 
 /* The memory of its end. */
 void call_release(struct call *call);
 
-/* The value of a header of the answer; its last one, where there are several. False: there is none.
- */
+/* The value of a header of the answer; of several, the last. False: there is none. */
 bool call_header(const struct call *call, const char *name, const char **ret, size_t *ret_size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* header.h -- what may stand in a header field of HTTP. */
+/* header.h -- valid names and values of HTTP header fields. */
 #ifndef NET_HEADER_H
 #define NET_HEADER_H
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* breaker.h -- stop sending to who fails every time, and notice when it works again.
+/* breaker.h -- stop sending to a destination that fails every time, and notice when it works again.
  *
  *     closed --N failures in a row--> open --P later, one probe--> half-open --success--> closed
  *                                      ^-----------failure------------'
  *
- * A breaker belongs to one destination or partner, and only what says something about *it* counts:
- * transient and capacity failures and unknown outcomes are against it; an answer, even a refusal by
- * a rule of the business, speaks for it; a record that can't be written, a wrong setting or a
- * missing permission say nothing. What was sent together and failed alike is one report.
+ * A breaker belongs to one destination or partner, and counts only results that say something about
+ * *it*: transient and capacity failures and unknown outcomes count as failures; an answer, even a
+ * refusal by a rule of the business, counts as success; a record that can't be written, a wrong
+ * setting or a missing permission count as neither. Records that were sent together and failed
+ * alike are one report.
  *
- * While it is not closed work waits, and waiting is no attempt. One probe goes every P; one whose
- * end nobody reports (its sender died) does not keep the next from going. A probe should be
- * somebody else's turn each time: a record that alone makes the other side fail must not keep all
- * others waiting.
+ * While the breaker is not closed, work waits, and waiting is not an attempt. One probe is sent
+ * every P, also if the result of the last one was never reported (its sender died). Callers should
+ * choose another record for each probe, because one bad record may make the other side fail.
  *
- * A value without a lock: whoever shares one between threads locks it. */
+ * A value without a lock: callers that share one between threads lock it. */
 #ifndef RETRY_BREAKER_H
 #define RETRY_BREAKER_H
 
@@ -37,16 +37,16 @@ struct breaker { /* all zero: closed */
 	int64_t probe_us; /* not closed: steady time at which the next probe may go */
 };
 
-/* How long until something may go: 0: now; all of it when closed, else one probe. */
+/* How long until something may be sent; 0: now: everything when closed, else one probe. */
 int64_t breaker_wait_us(const struct breaker *breaker, int64_t now_us);
 
-/* One probe goes now. The breaker is not closed, and the wait is over. */
+/* A probe is sent now. The breaker must not be closed, and its wait must be over. */
 void breaker_probe(struct breaker *breaker, const struct breaker_limit *limit, int64_t now_us);
 
 /* A person says that the other side works again: the next probe need not wait. */
 void breaker_hasten(struct breaker *breaker);
 
-/* How what was sent ended. */
+/* Report the result of what was sent. */
 void breaker_succeeded(struct breaker *breaker, const struct breaker_limit *limit, int64_t now_us);
 void breaker_failed(struct breaker *breaker, const struct breaker_limit *limit,
                     enum failure_class failure, int64_t now_us);

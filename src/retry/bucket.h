@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bucket.h -- a rate limit: so many in a time, and at most so many at once.
+/* bucket.h -- a rate limit (token bucket): a number per time, and a number at once.
  *
- * Tokens flow in evenly up to the burst; each thing sent takes one. In no stretch of time go more
- * than `burst` and what flowed in meanwhile. Whole numbers throughout: nothing is rounded away,
- * however often it is asked.
+ * Tokens are added evenly up to `burst`; each record takes one. In any period of time at most
+ * `burst` records and the tokens added in it are sent. Integers throughout: frequent calls do not
+ * lose tokens to rounding.
  *
- * A value without a lock: whoever shares one between threads locks it. */
+ * A value without a lock: callers that share one between threads lock it. */
 #ifndef RETRY_BUCKET_H
 #define RETRY_BUCKET_H
 
@@ -24,14 +24,14 @@ struct bucket {      /* all zero: full at any time */
 	int64_t seen_us; /* steady time */
 };
 
-/* How many may go now; all of int64_t where there is no limit. */
+/* How many may be sent now; INT64_MAX without a limit. */
 int64_t bucket_ready(const struct bucket *bucket, const struct bucket_limit *limit, int64_t now_us);
 
-/* How long until one may go; 0: now. */
+/* How long until one may be sent; 0: now. */
 int64_t bucket_wait_us(const struct bucket *bucket, const struct bucket_limit *limit,
                        int64_t now_us);
 
-/* Take as many of the wanted as may go now; returns how many. */
+/* Take up to `wanted` tokens, as many as there are now; returns how many. */
 int64_t bucket_take(struct bucket *bucket, const struct bucket_limit *limit, int64_t now_us,
                     int64_t wanted);
 

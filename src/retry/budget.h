@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* budget.h -- a retry budget: repetition may only be a share of the work.
+/* budget.h -- a retry budget: retries are at most a share of what is sent.
  *
  * Backoff slows each piece of work; the budget bounds all of them together. When much fails at
- * once, retries would multiply the load on who is already failing: so in any window of time there
- * are at most `floor` retries and `share_percent` of the first tries in the same window. What finds
- * the budget spent waits longer; the floor, at least one, lets everything through in the end.
+ * once, retries would multiply the load on a side that is already failing: so in any window of time
+ * there are at most `floor` retries plus `share_percent` of the first tries in the same window. A
+ * retry without budget waits longer; the floor, at least one, lets every retry through in the end.
  *
  * The window slides in tenths. First tries are counted over ten of them and retries over eleven,
  * so that the limit holds for every exact window and not only for those that begin with a tenth.
  *
- * A value without a lock: whoever shares one between threads locks it. */
+ * A value without a lock: callers that share one between threads lock it. */
 #ifndef RETRY_BUDGET_H
 #define RETRY_BUDGET_H
 
@@ -28,7 +28,7 @@ struct budget { /* all zero: nothing was tried yet */
 	int64_t slot; /* the newest, counted from steady time 0 */
 };
 
-/* So many first tries go now. */
+/* `count` first tries are sent now. */
 void budget_first(struct budget *budget, const struct budget_limit *limit, int64_t now_us,
                   int64_t count);
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reason.h -- why work goes on, waits or stops: one list for codes, texts and what people may do.
  *
- * Codes are stable: they are kept with the work, searched for and alerted on. Whatever stops (F03,
- * I8) has besides its code a queue, a severity, a suggestion and allowed actions. Those are
- * proposals of the policy; who owns it and how soon it is due is for the contract to say, which may
- * also name another queue (data-quality, where master data is to blame). */
+ * Codes are stable: they are kept with the work, searched for and alerted on. Work that stops (F03,
+ * I8) also has a queue, a severity, a suggestion and allowed actions. These are defaults of the
+ * policy; the contract has the owner and the due time, and may name another queue (data-quality,
+ * for wrong master data). */
 #ifndef RETRY_REASON_H
 #define RETRY_REASON_H
 
 #include "store/store.h"
 
-/* Work that a person need not see: X(symbol, code, meaning). */
+/* Work that goes on without a person: X(symbol, code, meaning). */
 #define RETRY_COURSES(X)                                                                           \
 	X(DONE_BEFORE, "DONE_BEFORE", "the other side has it already: it is done")                     \
 	X(TRANSIENT_FAILURE, "TRANSIENT_FAILURE", "nothing was done; it is tried again")               \
@@ -21,7 +21,7 @@
 	X(BUDGET_SPENT, "BUDGET_SPENT", "too much of what is sent is repetition; work waits longer")
 
 /* Work that stopped: X(symbol, code, queue, severity, retryable, actions, meaning, suggestion).
- * Retryable: sending it again as it is is safe and may help. Actions: the likeliest first. */
+ * Retryable: repeating it unchanged is safe and may help. Actions: the likeliest first. */
 #define RETRY_STOPS(X)                                                                             \
 	X(ATTEMPTS_EXHAUSTED, "ATTEMPTS_EXHAUSTED", DEAD_LETTER, HIGH, true, "release,skip,cancel",    \
 	  "it failed as often as it may be tried",                                                     \
@@ -58,7 +58,7 @@ enum retry_reason {
 	    RETRY_REASON_COUNT
 };
 
-/* What a person is told about work that stopped. */
+/* The exception of work that stopped. */
 struct retry_stop {
 	enum exception_queue queue;
 	enum exception_severity severity;

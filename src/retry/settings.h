@@ -7,9 +7,9 @@
  *     breaker: { open_after: 5, probe_every: 30s }
  *     budget: 20%
  *
- * Whoever reads the file (a contract, the settings of a destination) hands over the text of each
- * member; its path is in the list below. Wrong texts are refused with what would be right; settings
- * that were read before stay as they were. */
+ * The reader of the file (a contract, the settings of a destination) passes the text of each
+ * member; the list below has the paths. The error of a wrong text says what would be right;
+ * settings that were read before do not change. */
 #ifndef RETRY_SETTINGS_H
 #define RETRY_SETTINGS_H
 
