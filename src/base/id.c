@@ -25,7 +25,7 @@ struct uuid uuid_v5(struct uuid space, const char *name, size_t size)
 	unsigned char hash[EVP_MAX_MD_SIZE];
 	struct uuid uuid;
 	EVP_MD_CTX *context = EVP_MD_CTX_new();
-	/* A deterministic id that came out different would be a second identity: stop instead. */
+	/* A wrong deterministic id would be a second identity: stop instead. */
 	if (!context || EVP_DigestInit_ex(context, EVP_sha1(), NULL) != 1 ||
 	    EVP_DigestUpdate(context, space.bytes, sizeof space.bytes) != 1 ||
 	    EVP_DigestUpdate(context, name, size) != 1 || EVP_DigestFinal_ex(context, hash, NULL) != 1)

@@ -112,7 +112,7 @@ static enum ibid_code fail_duplicate(const struct reader *reader, const struct n
 
 /* ---- Strings -------------------------------------------------------------------------------- */
 
-/* Has any of eight bytes to be looked at: a quote, a backslash, a control character, non-ASCII? */
+/* Does one of eight bytes need attention: a quote, a backslash, a control character, non-ASCII? */
 static bool any_special(uint64_t eight)
 {
 	const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones * 0x80;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the parts stand; a dash is behind each but the last. */
+/* The positions of the parts; a dash follows each but the last. */
 enum { AT_TRACE_ID = 3, AT_PARENT_ID = 36, AT_FLAGS = 53 };
 
 enum {

@@ -98,7 +98,7 @@ static bool check_payload(struct record *record)
 	return !code;
 }
 
-/* What stands between tokens may hold line ends; strings can't. */
+/* Line ends may occur between tokens, not in strings. */
 static void add_on_one_line(struct str *out, const char *json, size_t size)
 {
 	for (size_t at = 0; at < size;) {

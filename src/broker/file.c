@@ -61,10 +61,10 @@ struct file_broker {
 	pthread_mutex_t lock; /* one batch at a time */
 	int fd;               /* of the file; -1: it is not open */
 	bool torn;            /* standard output: the last line has no end */
-	bool gone;            /* likewise: nobody reads it any more */
+	bool gone;            /* likewise: its reader has closed it */
 };
 
-/* What went wrong, for a record or for who opens. */
+/* What went wrong, for a record or for the caller of open_channel. */
 struct trouble {
 	enum failure_class failure;
 	enum ibid_code code;
@@ -184,7 +184,7 @@ static off_t last_line(int fd, off_t size)
 	return 0;
 }
 
-/* A line of ours as far as it goes; a power failure may leave zeros in its place. */
+/* The beginning of one of our lines; a power failure may leave zeros instead. */
 static bool is_ours(int fd, off_t from, off_t size)
 {
 	char bytes[sizeof beginning];
@@ -288,7 +288,7 @@ static bool lock_file(const struct file_broker *file, const atomic_bool *stop,
 	return true;
 }
 
-/* Open, current, locked and whole. Who moves a file away (logrotate) gets a new one made. */
+/* Open, current, locked and whole. A file that was moved away (logrotate) is created anew. */
 static bool take_file(struct file_broker *file, const atomic_bool *stop, struct trouble *trouble)
 {
 	for (unsigned i = 0; i < REOPENS_MAX; i++) {

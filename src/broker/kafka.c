@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- What librdkafka tells ------------------------------------------------------------------ */
+/* ---- Callbacks of librdkafka ---------------------------------------------------------------- */
 
 static void on_delivery(rd_kafka_t *producer, const rd_kafka_message_t *message, void *opaque)
 {
@@ -75,7 +75,7 @@ enum ibid_code kafka_producer_new(struct kafka_channel *channel, struct ibid_err
 
 void kafka_producer_drop(struct kafka_channel *channel)
 {
-	channel->batch = NULL; /* reports that come now are for nobody */
+	channel->batch = NULL; /* later reports are ignored */
 	kafka_topics_clear(channel);
 	if (channel->producer) {
 		rd_kafka_purge(channel->producer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT |
@@ -95,7 +95,7 @@ enum ibid_code kafka_unusable(const struct kafka_channel *channel, struct ibid_e
 	               channel->name);
 }
 
-/* Why the channel can't be had, and whether somebody has to change something first. */
+/* Why the channel can't be opened, and whether a person has to change something first. */
 static enum ibid_code refused(const struct kafka_channel *channel, rd_kafka_resp_err_t error,
                               const char *text, struct ibid_err *err)
 {

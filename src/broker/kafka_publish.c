@@ -20,7 +20,7 @@
 #include <string.h>
 
 enum {
-	GRACE_US = 1000000, /* for taking back and committing, when time is up or somebody stops */
+	GRACE_US = 1000000, /* for aborting and committing, when time is up or the relay stops */
 	/* Records that are on their way at once. The client needs more than a kilobyte for each besides
 	 * its payload; with more of them nothing is faster. */
 	FLYING_MAX = 2000,
@@ -505,7 +505,8 @@ static enum ibid_code gave_up(struct publish *p, struct ibid_err *err)
 	return unavailable(p, RD_KAFKA_RESP_ERR__TIMED_OUT, err);
 }
 
-/* What an earlier round may have written, and none has after it: nobody knows. */
+/* Records that an earlier round may have written, and no later one has: their outcome is unknown.
+ */
 static enum ibid_code own_up(struct publish *p, enum ibid_code code, struct ibid_err *err)
 {
 	bool lost = false;
@@ -523,7 +524,7 @@ static enum ibid_code own_up(struct publish *p, enum ibid_code code, struct ibid
 	               kafka_of(p->channel)->name);
 }
 
-/* Nobody is refused in this mode, so nobody is taken over from by a new producer. */
+/* This mode does not fence, so a new producer takes nothing over. */
 static enum ibid_code renew(struct publish *p, struct ibid_err *err)
 {
 	kafka_producer_drop(p->channel);
@@ -626,7 +627,7 @@ enum ibid_code kafka_publish(struct channel *base, struct record *records, size_
 	channel->batch = NULL;
 	if (!kafka->settings.transactional)
 		code = own_up(&p, code, err);
-	/* Where some have their end, those count; and who stops does not wait for the others. */
+	/* Records that have their result keep it; a relay that stops does not wait for the others. */
 	if ((code == IBID_UNAVAILABLE || code == IBID_UNKNOWN) &&
 	    any(&p, RECORD_ACKED, FAILURE_TRANSIENT))
 		code = IBID_OK;

@@ -148,7 +148,7 @@ static enum ibid_code check_secrets(struct hook *hook, struct ibid_err *err)
 	return IBID_OK;
 }
 
-/* Whoever set these would change what is sent, or how much of it. */
+/* Setting these headers would change what is sent, or its length. */
 static const char *const ours[] = {
     "Content-Type", "Content-Length", "Host", "Connection", "Transfer-Encoding",
     "Expect",       "Upgrade",        "TE",   "Trailer",    "traceparent",
@@ -212,7 +212,7 @@ static enum ibid_code check_settings(struct hook *hook, struct ibid_err *err)
 struct flight {
 	struct call call; /* first */
 	struct hook *hook;
-	struct record *record; /* NULL: nobody is on it */
+	struct record *record; /* NULL: no flight uses it */
 	bool ended;
 	bool headed;
 	size_t read;

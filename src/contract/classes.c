@@ -99,7 +99,7 @@ static struct json *text_node(struct shaping *shaping, const char *text, size_t 
 	return node;
 }
 
-/* All that a redacted leaf tells is its type. */
+/* A redacted value shows only its type. */
 static const char *marker(const struct json *leaf)
 {
 	switch (leaf->type) {
@@ -285,7 +285,7 @@ static bool is_word(char c)
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c & 0x80;
 }
 
-/* A short value is found all over a text: it is meant only where it stands alone. */
+/* A short value would match everywhere in a text: it counts only as a separate word. */
 static bool is_meant(const struct scrubbing *scrubbing, size_t from, size_t size)
 {
 	const char *text = scrubbing->text;

@@ -193,7 +193,7 @@ static const char *make_headers(struct arena *arena, const struct event_contract
 	return headers;
 }
 
-/* What all kinds have stands in the contract, and the rule holds all that writing needs. */
+/* The contract has the members that all kinds share; the rule has all that writing needs. */
 void event_finish(struct reading *reading, struct contract *contract)
 {
 	struct event_contract *event = contract->event;

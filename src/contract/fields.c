@@ -302,7 +302,7 @@ static void check_field(struct check *check, struct json *payload, struct param 
 		problem(check, param->field->pointer, "is missing");
 }
 
-/* ---- Members that nobody declared ----------------------------------------------------------- */
+/* ---- Undeclared members --------------------------------------------------------------------- */
 
 enum standing { UNKNOWN, ABOVE_DECLARED, DECLARED };
 

@@ -358,7 +358,7 @@ static void note_inherited(struct merge *merge, const char *path)
 static struct node *merge_map(struct merge *merge, const char *path, const struct node *map,
                               const struct node *defaults);
 
-/* What stands at `path` in the end: the contract's own answer wins, mappings of the form mix. */
+/* The answer for `path`: the contract's own takes precedence, mappings of the form are merged. */
 static struct node *merge_member(struct merge *merge, const char *path, const struct node *map,
                                  const struct node *own, const struct node *given)
 {

@@ -246,7 +246,7 @@ static void load_contract(struct contracts *contracts, const char *name,
 	size_t before = contracts->problems.found;
 	for (const struct script_ref *script = reading.scripts; script; script = script->next)
 		check_script(contracts, script);
-	if (!contract) { /* who knows which it would have been */
+	if (!contract) { /* it may have been an event */
 		contracts->event_refused |= !root || !node_member(root, "command");
 		return;
 	}

@@ -370,7 +370,7 @@ static const char *after_rejection_other(const struct view *view)
 	           : "the new payload is evaluated: the rejected one had no effect";
 }
 
-/* Who finds out what became of a call to the service, and until when. */
+/* How the outcome of a call to the service is found, and until when. */
 static const char *service_asked(const struct view *view)
 {
 	const struct contract_inquiry *inquiry = &view->contract->upstream.inquiry;

@@ -19,7 +19,7 @@ static const char *const verdict_names[] = {"pass", "fail", "ask", "not applicab
 
 struct answer {
 	enum review_verdict verdict;
-	const char *why; /* the evidence, what to do, what to look at, or why it does not apply */
+	const char *why; /* the evidence, the advice, what to check, or why it does not apply */
 };
 
 /* What the answers are given from. */
@@ -261,7 +261,7 @@ static struct answer replayed(const struct view *view)
 #define STAGED                                                                                     \
 	"staged: claimed and committed, worked on outside, and finished by a second transaction; "
 
-/* What becomes of a staged command whose worker went silent. */
+/* How a staged command is recovered when its worker goes silent. */
 static const char *recovered_by(const struct view *view)
 {
 	const struct contract_inquiry *inquiry = &view->contract->upstream.inquiry;

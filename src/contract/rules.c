@@ -18,7 +18,7 @@ struct check {
 	const struct node *root;
 };
 
-/* Where the answer stands, for the problem's line. */
+/* The answer's place in the file, for the problem's line. */
 static const struct node *at(const struct check *check, const char *path)
 {
 	const struct node *node = form_find(check->root, path);

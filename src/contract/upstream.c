@@ -180,7 +180,7 @@ static void read_headers(struct reading *reading, const struct member *member, c
 
 /* ---- inquiry.url ---------------------------------------------------------------------------- */
 
-/* Who is meant, and whether the name alone finds one command. */
+/* The sender, and whether the name alone identifies one command. */
 static const struct {
 	const char *name;
 	bool finds;
@@ -422,7 +422,7 @@ struct check {
 	const struct node *root;
 };
 
-/* Where the answer stands, for the problem's line. */
+/* The answer's place in the file, for the problem's line. */
 static const struct node *at(const struct check *check, const char *path)
 {
 	const struct node *node = form_find(check->root, path);

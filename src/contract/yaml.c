@@ -98,7 +98,7 @@ static enum ibid_code check_marks(struct reader *reader, int line, const yaml_ch
 	return IBID_OK;
 }
 
-/* Refuse what has no single meaning, whichever place it stands at. */
+/* Refuse notations without a single meaning, in any place. */
 static enum ibid_code check_event(struct reader *reader, const yaml_event_t *event, int depth)
 {
 	int line = line_of(event);

@@ -74,7 +74,7 @@ enum ibid_code call_leave_out(struct call *call, const char *name, struct ibid_e
 
 /* ---- What libcurl asks for ------------------------------------------------------------------ */
 
-/* One line: a carriage return within it would be the end of another to who reads it next. */
+/* One line: another parser could take a carriage return within it for the end of the line. */
 static bool is_plain(const char *line, size_t size)
 {
 	while (size && (line[size - 1] == '\n' || line[size - 1] == '\r'))
@@ -208,8 +208,7 @@ static size_t on_more(char *to, size_t one, size_t room, void *user)
 	return call->more(call, to, one * room);
 }
 
-/* The address is what a name stands for at this moment: it can't be another one when it is called.
- */
+/* Checks the address of the connection itself: the name can't resolve to another one later. */
 static curl_socket_t on_socket(void *user, curlsocktype purpose, struct curl_sockaddr *address)
 {
 	struct call *call = user;
@@ -338,7 +337,7 @@ static bool is_distrust(CURLcode code, const char *detail)
 	}
 }
 
-/* Why there is no answer, for people who do not know libcurl. */
+/* Why there is no answer, without libcurl's own terms. */
 static const char *reason_of(const struct call *call, CURLcode code)
 {
 	if (call->ambiguous)
@@ -414,7 +413,7 @@ static void end_call(struct calls *calls, struct call *call, CURLcode code)
 	call->done(call); /* it is the owner's from here on */
 }
 
-/* What others asked for since the last time. True: somebody was served, look again. */
+/* Handle one request of another thread. True: there was one, call again. */
 static bool serve_one(struct calls *calls)
 {
 	int64_t now_us = env_steady_us(calls->env);

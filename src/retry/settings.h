@@ -30,8 +30,8 @@
 	X(budget_window, "budget_window", "10s", "the time over which the budget is counted")
 
 struct retry_settings {
-	struct retry_policy policy; /* whether unknown outcomes are repeated is not a matter of taste:
-	                             * who knows the subject sets it; until then they are not */
+	struct retry_policy policy; /* `unknown` is not a setting: the caller sets it; the
+	                             * default is to inquire first */
 	struct gate_limits limits;
 };
 
