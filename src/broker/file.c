@@ -368,8 +368,8 @@ static void batch_release(struct batch *batch)
 	free(batch->starts);
 }
 
-/* The trouble is the file's, not a record's: the first one tells of it, the others were taken back.
- * Where time does not mend it, no other would fare better. */
+/* The file failed, not a record: the first record gets the failure, the others were not written. A
+ * permanent or security failure concerns every record of the destination. */
 static void batch_fail(struct batch *batch, const struct trouble *trouble)
 {
 	struct record *record = &batch->records[batch->first];
@@ -486,7 +486,7 @@ static size_t pour(const struct str *lines, const atomic_bool *stop, int *ret_er
 	return at;
 }
 
-/* Records whose lines were taken whole are acknowledged, the one that was cut is in doubt. */
+/* Records whose lines were written whole are acknowledged; the outcome of a cut one is unknown. */
 static void conclude_poured(struct batch *batch, size_t poured)
 {
 	int64_t now_us = env_wall_us(batch->file->env);

@@ -117,8 +117,8 @@ static bool complains(struct kafka_channel *channel)
 	return channel->complaint && kafka_meaning(channel->complaint)->failure == FAILURE_SECURITY;
 }
 
-/* From here on the broker refuses whoever held the channel before, and what it left open is taken
- * back. */
+/* From here on the broker fences the previous holder of the channel, whose open transaction it
+ * aborts. */
 static enum ibid_code take_over(struct kafka_channel *channel, const struct kafka_watch *watch,
                                 struct ibid_err *err)
 {

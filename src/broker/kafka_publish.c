@@ -157,8 +157,8 @@ static rd_kafka_resp_err_t trouble(const struct publish *p)
 	return code == RD_KAFKA_RESP_ERR__STATE ? RD_KAFKA_RESP_ERR_NO_ERROR : code;
 }
 
-/* Wait for all delivery reports, or until the transaction is lost: aborting it brings the rest.
- * False: somebody stops, or the time is up. */
+/* Wait for all delivery reports, or until the transaction is lost: aborting it yields the rest.
+ * False: the relay stops, or the time is up. */
 static bool land(const struct publish *p)
 {
 	while (p->batch->flying) {
@@ -250,9 +250,8 @@ static bool has_own_error(const struct flight *flight)
 	return flight->error && !kafka_is_purged(flight->error);
 }
 
-/* `shared`: others were refused as well. `reached`: somebody got through. False: it is not to
- * blame.
- */
+/* Give a refused record its result, or mark it as suspect where others were refused with it
+ * (`shared`). `reached`: some records were delivered. False: the broker is the reason. */
 static bool blame(const struct publish *p, size_t index, bool shared, bool reached)
 {
 	struct flight *flight = &p->batch->flights[index];
@@ -279,7 +278,7 @@ static bool blame(const struct publish *p, size_t index, bool shared, bool reach
 	return true;
 }
 
-/* After a round that was taken back, or stopped at a refusal. False: nobody is to blame. */
+/* After a round that was aborted, or stopped at a refusal. False: no record is the reason. */
 static bool judge(const struct publish *p, bool reached)
 {
 	struct kafka_batch *batch = p->batch;
@@ -309,8 +308,8 @@ static enum ibid_code begin(const struct publish *p, struct ibid_err *err)
 	return code;
 }
 
-/* Nothing of it becomes visible, also where this fails: then the channel is broken, and whoever
- * opens it next makes the broker abort. */
+/* Nothing of the transaction becomes visible, also if this fails: then the channel is broken, and
+ * the broker aborts the transaction when the channel is opened again. */
 static enum ibid_code abort_transaction(const struct publish *p, struct ibid_err *err)
 {
 	struct kafka_watch watch = grace(p);
@@ -338,8 +337,8 @@ static enum ibid_code unavailable(const struct publish *p, rd_kafka_resp_err_t w
 	                                  : rd_kafka_err2str(why ? why : RD_KAFKA_RESP_ERR__TIMED_OUT));
 }
 
-/* The broker did not take a topic into the transaction. The channel may not have survived it; all
- * the same it is known whose fault it was. */
+/* The broker refused to add a topic to the transaction. The channel may be broken afterwards, but
+ * the records of that topic are known to be the reason. */
 static enum ibid_code topic_refused(struct publish *p, rd_kafka_resp_err_t why,
                                     struct ibid_err *err)
 {

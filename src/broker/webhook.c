@@ -240,8 +240,8 @@ static void on_head(struct call *call)
 	flight_of(call)->headed = true;
 }
 
-/* Of the answer's body its beginning is looked at, and a little more read so that the connection
- * can be used again. */
+/* The beginning of the answer's body is kept, and a little more is read so that the connection can
+ * be used again. */
 static size_t on_body(struct call *call, const char *bytes, size_t size)
 {
 	struct flight *flight = flight_of(call);
@@ -370,7 +370,7 @@ static bool holds_text(const struct str *text, const char *part)
 	return part && holds(text, part, strlen(part));
 }
 
-/* Some give back what they were sent: that is not for people who look at failures. */
+/* Some receivers repeat the request in their answer: such a text is not shown in failures. */
 static bool holds_ours(const struct hook *hook, const struct flight *flight)
 {
 	const struct str *said = &flight->said;
@@ -464,7 +464,7 @@ static void settle(struct batch *batch, struct flight *flight)
 	bool go_on = webhook_conclude(record, &answer);
 	if (batch->broken_off && record->end == RECORD_FAILED && record->failure == FAILURE_TRANSIENT &&
 	    !flight->headed)
-		records_clear(record, 1); /* it was us who broke it off, and nothing was sent */
+		records_clear(record, 1); /* the relay cancelled it, and nothing was sent */
 	batch->over |= !go_on;        /* W3 */
 	batch->flying--;
 	move_on(batch, record);

@@ -347,8 +347,8 @@ static void mark_text(struct scrubbing *scrubbing, const char *text, size_t size
 	str_release(&other);
 }
 
-/* Names are part of what is hidden where nothing of it is kept in clear, unless the contract itself
- * tells them. */
+/* Inside encrypted and omitted values the names of members are hidden, too, unless the contract
+ * declares them. */
 static bool hides_names(struct place place)
 {
 	return (place.class == CLASS_ENCRYPT || place.class == CLASS_OMIT) && !place.declared;

@@ -45,8 +45,7 @@ static const char *rule_start(const char *text)
 	return first;
 }
 
-/* Append with `byte` escaped wherever it stands, so that the text is not taken for something else.
- */
+/* Append with every `byte` escaped, so that the text can be parsed again. */
 static void add_escaped(struct str *out, const char *text, char byte)
 {
 	for (; *text; text++)
@@ -361,7 +360,7 @@ static bool is_container(const struct json *value)
 	return value->type == JSON_OBJECT || value->type == JSON_ARRAY;
 }
 
-/* `path` leads to `value`, whose standing is ABOVE_DECLARED: so it is no longer than a declared
+/* `path` leads to `value`, which is ABOVE_DECLARED: so `path` is not longer than a declared
  * pointer, whatever the payload holds. */
 static void refuse_unknown(struct check *check, const struct json *value, struct str *path)
 {

@@ -608,8 +608,8 @@ static struct answer declared_owners(const struct view *view)
 	return emits->count ? answer : of_events(view, PASS, NULL);
 }
 
-/* An event without a contract belongs to the owner of the command that emits it, and so to nobody
- * when commands of several owners do. */
+/* An event without a contract belongs to the owner of the command that emits it. It has no owner if
+ * commands of several owners emit it. */
 static struct answer event_owner(const struct view *view)
 {
 	const struct contract *contract = view->contract;
@@ -921,8 +921,8 @@ static struct answer scripts(const struct view *view)
 	return ANSWER(view, PASS, "every script is there for %s, and its database prepares it", store);
 }
 
-/* The rules refuse a contract whose strategy lacks something; what only the store, or a person, can
- * tell is asked here. */
+/* The rules refuse a contract whose strategy lacks a member. The questions here need the store or a
+ * person. */
 static struct answer strategy(const struct view *view)
 {
 	const struct contract *contract = view->contract;
@@ -1083,7 +1083,7 @@ static const struct column columns[] = {{"operation", "Operation"},
 struct pages {
 	struct arena *arena;
 	struct sheet sheets[COUNT(checklists)];
-	struct sheet failures; /* the same rows again: what stands in the way comes first */
+	struct sheet failures; /* the failed rows again, printed first */
 	struct review_counts *counts;
 };
 

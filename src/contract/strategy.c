@@ -121,7 +121,7 @@ static void staged_work_has_a_strategy_that_waits(const struct check *check)
 {
 	enum contract_strategy strategy = check->contract->strategy;
 	if (check->contract->upstream.given)
-		return; /* told by its own rule */
+		return; /* another rule reports it */
 	if (form_find(check->root, "staged") && strategy != STRATEGY_KEY &&
 	    strategy != STRATEGY_UNIQUE && strategy != STRATEGY_EXTERNAL)
 		REFUSE(check, "staged",

@@ -102,7 +102,7 @@ static void read_status(struct reading *reading, const struct member *member, co
 
 /* ---- headers -------------------------------------------------------------------------------- */
 
-/* What is never kept of an answer, and why. A name that ends in - stands for all that begin so. */
+/* Headers of an answer that are never kept, and why. A name that ends in - is a prefix. */
 static const struct {
 	const char *name, *why;
 } never_kept[] = {

@@ -139,7 +139,7 @@ static bool name_is_plain(const char *line, size_t size)
 	return at == size || line[at] == ':' || (at == 0 && (*line == '\r' || *line == '\n'));
 }
 
-/* A status line begins a head, and only that: amid one it would hide what stands before it. */
+/* A status line may only begin a head: inside one it would hide the lines before it. */
 static bool line_is_plain(const struct call *call, bool is_status, const char *line, size_t size)
 {
 	if (is_status)
@@ -148,7 +148,7 @@ static bool line_is_plain(const struct call *call, bool is_status, const char *l
 	       encoding_is_plain(call, line, size);
 }
 
-/* The whole head: a length and chunks are two ways to tell where the body ends. */
+/* The whole head: with both a length and chunks, the end of the body is ambiguous. */
 static bool head_is_plain(const struct call *call)
 {
 	const char *value;
@@ -318,8 +318,8 @@ static bool was_sent(CURL *easy)
 	return head > 0 || body > 0;
 }
 
-/* A handshake that was cut off says nothing of whom we may trust: somebody restarts. libcurl tells
- * that apart in words only. */
+/* A handshake that broke off says nothing about trust: the server may be restarting. libcurl
+ * distinguishes the two only in its message. */
 static bool is_distrust(CURLcode code, const char *detail)
 {
 	switch (code) {

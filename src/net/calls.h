@@ -46,9 +46,9 @@ struct call {
 	void (*late)(struct call *call);
 	int64_t late_us;
 
-	/* Of a call whose bodies are handed on in pieces; NULL: it is not. On the calls' thread. Each
-	 * may say CALL_PAUSE; calls_go_on ends the pause. `more` gives 0 at the end and
-	 * CURL_READFUNC_ABORT to break off; `head` is called when the answer's head is there. */
+	/* For calls whose bodies are streamed; else NULL. On the calls' thread. Each may return
+	 * CALL_PAUSE; calls_go_on ends the pause. `more` returns 0 at the end and CURL_READFUNC_ABORT
+	 * to abort; `head` is called when the answer's headers are complete. */
 	size_t (*more)(struct call *call, char *to, size_t room);
 	void (*head)(struct call *call);
 	size_t (*take)(struct call *call, const char *bytes, size_t size);

@@ -37,8 +37,8 @@ static int64_t longer(int64_t left_us, int64_t right_us)
 	return left_us > right_us ? left_us : right_us;
 }
 
-/* Never earlier than asked. Who is busy and asks for nothing gets at least one base: full jitter
- * alone would let many come back at once. */
+/* Never earlier than the other side asked. A busy side that asked for no pause gets at least one
+ * base: with full jitter alone many retries would come at once. */
 static int64_t asked_us(const struct retry_case *failed)
 {
 	return failed->failure == FAILURE_CAPACITY

@@ -13,8 +13,8 @@ static struct gate_pass hold(int64_t wait_us, enum retry_reason reason)
 	return (struct gate_pass){.wait_us = wait_us, .reason = reason};
 }
 
-/* The breaker's own pace limits probes: charged to the budget as well, they could be held back
- * until nobody notices that the other side works. */
+/* The breaker itself limits probes. They are not charged to the budget: a spent budget would hold
+ * them back, and the recovery of the other side would go unnoticed. */
 static struct gate_pass probe(struct gate *gate, const struct gate_limits *limits, int64_t now_us,
                               bool again)
 {
