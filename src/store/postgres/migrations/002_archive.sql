@@ -1,9 +1,8 @@
--- 002_archive: events that were archived, and how they go and come back. One more error state:
+-- 002_archive: archived events: how they are removed and restored. One more error state:
 --   IB017 an archived event can't be restored: the store has another in its place
 --
--- What is read, dropped and restored together is a month: the partition of ibid.event, and with it that of
--- ibid.delivery. Files of this name run before those that make these tables: their columns are looked up when a
--- function runs.
+-- A month is read, dropped and restored as a whole: the partition of ibid.event, and with it that of ibid.delivery.
+-- This file runs before 002_outbox, which makes ibid.delivery: functions look up columns when they run.
 
 create table ibid.archive (
 	id bigint generated always as identity primary key,
@@ -25,7 +24,7 @@ create trigger archive_is_never_edited before update or delete on ibid.archive
 create trigger archive_is_never_emptied before truncate on ibid.archive
 	for each statement execute function ibid.refuse_edit();
 
--- The next month that is over and old, whether or not all of it is done; no name: there is none.
+-- The next month that is over and old, also if some of its events are not done; no name: there is none.
 create function ibid_internal.next_event_month(after text, old timestamptz, now timestamptz, out part text, out name text,
 	out from_id uuid, out to_id uuid, out events bigint)
 language plpgsql stable as $$
@@ -79,7 +78,7 @@ begin
 end $$;
 comment on function ibid_internal.undone_events(uuid, uuid) is 'what keeps events from being removed, by destination';
 
--- An event with its evidence and what became of it where it did not arrive: a line of an archive.
+-- A line of an archive: an event, its evidence, and its state at destinations where it did not arrive.
 create function ibid_internal.archive_line(of_tenant text, of_id uuid) returns text language plpgsql stable as $$
 begin
 	return (select row_to_json(line) from (
@@ -102,7 +101,7 @@ begin
 end $$;
 comment on function ibid_internal.archive_line(text, uuid) is 'an event as it is archived; null: there is none';
 
--- The same while nothing came, went or changed.
+-- The digest changes when an event, a delivery or a hold is inserted, deleted or changed.
 create function ibid_internal.event_seal(low uuid, high uuid) returns text language plpgsql stable as $$
 begin
 	return (select count(*) || ':' || coalesce(sum(hashtextextended(e::text, 0)::numeric), 0)
@@ -114,7 +113,7 @@ begin
 end $$;
 comment on function ibid_internal.event_seal(uuid, uuid) is 'a digest of events and their deliveries, to compare with a later one';
 
--- While it looks, others may read the month and nobody may write to it; only the drop itself is in the way of all.
+-- While it compares, other sessions may read the month but not write to it; only the drop itself blocks readers.
 create function ibid_internal.drop_event_month(part text, low uuid, high uuid, seal text) returns void
 language plpgsql set lock_timeout = '3s' as $$
 declare
@@ -152,7 +151,7 @@ create function ibid_internal.month_of(id uuid) returns timestamp language sql i
 $$;
 comment on function ibid_internal.month_of(uuid) is 'the month of a UUIDv7, in UTC';
 
--- Months that were dropped. As in make_partitions: none where the default partition has rows of it.
+-- Months that were dropped. As in make_partitions: no partition for a month that has rows in the default partition.
 create function ibid_internal.make_event_months(first_id uuid, last_id uuid) returns void
 language plpgsql set lock_timeout = '3s' as $$
 declare
@@ -180,9 +179,9 @@ begin
 end $$;
 comment on function ibid_internal.make_event_months(uuid, uuid) is 'makes the partitions that restored events go to';
 
--- An event keeps its transaction id: every cursor is past it, and it is not sent again. The id of another server (or
--- one that this server has yet to give) means nothing here: 3 is the first there is, and before every cursor, too. Who
--- leases a lane anew, and begins at the beginning, leaves out what has evidence or stands in the hold.
+-- An event keeps its transaction id, which is before every cursor, so relays do not send it again. The id of another
+-- server (or one that this server has not assigned yet) has no meaning here: such events get 3, the lowest id, which is
+-- before every cursor, too. A relay that leases a lane anew, without a cursor, skips events with evidence or a hold.
 create function ibid_internal.restore_events(lines text[], system text, out restored bigint, out present bigint)
 language plpgsql as $$
 declare

@@ -5,8 +5,8 @@ alter table ibid.audit
 	add column traceparent text,
 	add column tracestate text;
 
--- Events and audit entries are never edited, but for their being erased: by erase_commands, which marks its
--- transaction, and only to the marks that stand for what was there (I3).
+-- Events and audit entries are never edited, except by an erasure: erase_commands marks its transaction, and may only
+-- set the marks that replace erased values (I3).
 create or replace function ibid.refuse_edit() returns trigger language plpgsql as $$
 declare
 	was jsonb;

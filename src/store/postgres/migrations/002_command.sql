@@ -13,9 +13,9 @@ alter table ibid.command
 	add column causation_id text,
 	add column traceparent text,
 	add column tracestate text;
--- Few rows: only what has no outcome. Not by tenant, because recovery asks for all of them. What is unknown has no
--- lease and stands behind the others; it is in this index, and not in one of its own, so that it can be counted
--- without reading the table and a new command still meets no more indexes.
+-- Few rows: only commands without an outcome. Not by tenant, because recovery reads all of them. Unknown commands have
+-- no lease and are sorted last. They share this index, so that they can be counted without reading the table, and a new
+-- command does not have to update another index.
 create index command_lease on ibid.command (lease_until) where state in ('IN_PROGRESS', 'UNKNOWN');
 
 -- The server reads the stored text of a CHECK anew for every INSERT: the two were 20 of the 280 us that a
@@ -111,8 +111,8 @@ comment on function ibid_internal.express_finish(text, text, text, text, uuid, i
 
 -- ---- Sharing a transaction -----------------------------------------------------------------------
 
--- A constraint that can't be put off again by its name stays immediate for those who come next: whoever
--- needs it deferred fails here, and is run alone.
+-- A constraint that can't be deferred again by its name stays immediate for the next commands of the batch: a command
+-- that needs it deferred fails, and runs alone.
 
 create function ibid_internal.group_settle() returns void language plpgsql as $$
 declare

@@ -1,4 +1,4 @@
--- 002_contract: what begin and emit need of a contract, taken out of it when it is installed.
+-- 002_contract: the parts of a contract that begin and emit need, extracted when the contract is installed.
 
 create function ibid_internal.pointer_path(pointer text) returns text[]
 language plpgsql immutable strict parallel safe as $$
@@ -36,8 +36,7 @@ begin
 end $$;
 comment on function ibid_internal.duration(text) is 'a duration as contracts write it: 30s, 400d';
 
--- Every operator on json reads the whole text anew: what begin needs of a contract is taken out of it when it
--- is installed.
+-- Every operator on json parses the whole text anew, so the parts are extracted once.
 create type ibid.field_rule as (
 	pointer text, path text[], type text, required boolean, max bigint, one_of jsonb, scale int, above numeric,
 	at_least numeric, below numeric, at_most numeric
@@ -84,7 +83,7 @@ exception when data_exception then
 end $$;
 comment on function ibid_internal.kept_terms(text) is 'terms_in, for a contract that is installed';
 
--- Neither compressed nor moved out of the row unless it is far longer than contracts are.
+-- Keeps contracts of the usual length uncompressed and in the row.
 alter table ibid.contract set (toast_tuple_target = 8160);
 alter table ibid.contract add column terms ibid.terms
 	generated always as (case when kind = 'command' then ibid_internal.kept_terms(text) end) stored;

@@ -1,6 +1,6 @@
--- 002_duplicate: how often a command came again, and who sent it.
+-- 002_duplicate: how often a command was sent again, and by which client and actor.
 
--- Written in batches, beside the commands: a duplicate itself writes nothing.
+-- Written in batches by a thread of its own: a duplicate itself writes nothing.
 create table ibid.duplicate (
 	tenant text collate "C",
 	command_id uuid,

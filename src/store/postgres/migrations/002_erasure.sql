@@ -1,7 +1,7 @@
--- 002_erasure: what is forgotten on request, and the record of it.
+-- 002_erasure: erasure of personal data on request, and its record.
 --
--- Identity, state, fingerprint, audit entries, ids and times stay: a duplicate is recognised as before. What
--- goes is what may tell about a person: payload, body, texts, names, the payloads of events.
+-- Identity, state, fingerprint, audit entries, ids and times stay: a duplicate is recognised as before. Payload, body,
+-- texts, names and the payloads of events are erased.
 
 create table ibid.erasure (
 	tenant text collate "C",
@@ -28,8 +28,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function ibid_internal.erased_name(text) is 'what stands for a name that was erased; none stays none';
 
--- Of the commands in the window, those that the erasure is about: one command (no filter), a resource's, an
--- actor's.
+-- The commands in the window that the erasure selects: one command (no filter), or those of a resource or of an actor.
 create function ibid_internal.erasable(of_tenant text, after uuid, upto uuid, of_type text, of_resource text,
 	of_actor text)
 returns setof uuid language plpgsql stable set search_path = pg_catalog, pg_temp as $$
@@ -45,7 +44,7 @@ end $$;
 comment on function ibid_internal.erasable(text, uuid, uuid, text, text, text) is
 	'the commands of a window of ids that an erasure is about';
 
--- How many of them have something to lose.
+-- The number of them that have something to erase.
 create function ibid_internal.erasable_count(of_tenant text, ids uuid[], of_actor text) returns bigint
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 begin
@@ -66,7 +65,7 @@ begin
 end $$;
 comment on function ibid_internal.erasable_count(text, uuid[], text) is 'of how many commands something would be erased';
 
--- The senders' names of conflicts. Rows that differed in nothing else become one.
+-- Erases the senders' names of conflicts. Rows that differ only in names become one.
 create function ibid_internal.erase_evidence(of_tenant text, ids uuid[], after uuid, upto uuid, of_actor text)
 returns bigint language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -92,8 +91,8 @@ end $$;
 comment on function ibid_internal.erase_evidence(text, uuid[], uuid, uuid, text) is
 	'erases the senders of conflicts; what is left of them is counted together';
 
--- One step: at most `batch` commands after at_id; a single one where it stands alone between at_id and `single`.
--- What has no outcome is left, and counted. The record is written with what it records.
+-- One step: at most `batch` commands after at_id; or the single command between at_id and `single`. Commands without an
+-- outcome are not changed, but counted. The record of the erasure commits with its changes.
 create function ibid_internal.erase_commands(erasure uuid, of_tenant text, inout at_id uuid, single uuid, of_type text,
 	of_resource text, of_actor text, batch int, by_whom text, why text, selected text, now timestamptz,
 	out done boolean, out commands bigint, out payloads bigint, out bodies bigint, out texts bigint,

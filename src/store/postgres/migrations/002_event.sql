@@ -1,7 +1,7 @@
--- 002_event: events have a lane and the trace of their command (W3C trace context); each is held to its contract, placed and
--- appended.
+-- 002_event: events have a lane and the trace of their command (W3C trace context); each is checked against its contract,
+-- gets its topic and partition key, and is appended.
 --
--- What libibid checks itself it checks by store/event_rule.c: the same rules, the same sentences.
+-- libibid checks its own events by store/event_rule.c: the same rules, the same messages.
 -- One more error state:
 --   IB013 an event violates its contract
 
@@ -24,9 +24,8 @@ language sql immutable as $$
 $$;
 comment on function ibid_internal.lane_of(text, text, text) is 'the lane of a new aggregate';
 
--- What a claim tells of the types that its command declares: A:1,B for an A under version 1 of its contract and
--- a B that has none. Null: it is not declared; 0: it has no contract. In SQL, so that the planner puts it into
--- the expressions that call it.
+-- `emits` lists the event types that a command declares: A:1,B for an A under version 1 of its contract and a B without
+-- a contract. In SQL, so that the planner inlines it.
 create function ibid_internal.declared_version(emits text, type text) returns int language sql immutable as $$
 	select case when type = '' or translate(type, ',:', '') <> type then null
 		when strpos(',' || emits, ',' || type || ':') > 0
@@ -101,7 +100,7 @@ end $$;
 comment on function ibid_internal.check_event(ibid.event_terms, text, text, text, text, text) is
 	'holds an event to its contract, and gives its partition key';
 
--- One look, by the primary key. Of a process that runs a command, its contracts are kept before it runs any.
+-- One look-up by the primary key. A process stores its contracts before it runs commands.
 create function ibid_internal.place_event(of_version int, of_tenant text, aggregate_type text, aggregate_id text,
 	event_type text, body text, out topic text, out partition_key text, out headers text)
 language plpgsql stable as $$
@@ -128,7 +127,7 @@ comment on function ibid_internal.place_event(int, text, text, text, text, text)
 
 -- ---- Appending ----------------------------------------------------------------------------------
 
--- append_event of schema 1, with the trace, and with where the event goes: no topic, where it goes nowhere.
+-- append_event of schema 1, with the trace, the topic and the partition key; an event without a topic is not delivered.
 create function ibid.append_event(of_tenant text, of_command uuid, ordinal int, aggregate_type text,
 	aggregate_id text, event_type text, body text, wanted bigint, given_key text, correlation text,
 	causation text, at timestamptz, of_traceparent text, of_tracestate text, to_topic text, by_key text,
@@ -182,7 +181,7 @@ end $$;
 comment on function ibid.append_event(text, uuid, int, text, text, text, text, bigint, text, text, text,
 	timestamptz, text, text, text, text, text) is 'appends one event to the outbox and moves its aggregate''s head';
 
--- What the binary of schema 1 calls: there is one way to append.
+-- The binary of schema 1 calls this one.
 create or replace function ibid.append_event(of_tenant text, of_command uuid, ordinal int, aggregate_type text,
 	aggregate_id text, event_type text, body text, wanted bigint, given_key text, correlation text,
 	causation text, at timestamptz)
@@ -225,8 +224,8 @@ end $$;
 comment on function ibid_internal.refuse_event(int, text, text, text, text, bigint, text) is
 	'fails with what is wrong with an event';
 
--- Where ibid owns the transaction, its claim has left settings, and the rights are the caller's own: whoever
--- makes up the settings lacks the right to the tables. Otherwise the command is one that the caller began.
+-- In a transaction that ibid owns, the claim has made settings, and the function runs with the caller's rights: a role
+-- that forges the settings lacks the right to the tables. Otherwise the command is one that the caller began.
 create or replace function ibid.emit_json(aggregate_type text, aggregate_id text, type text, payload text,
 	version bigint, key text)
 returns uuid language plpgsql as $$
@@ -255,7 +254,7 @@ begin
 		place.headers);
 end $$;
 
--- One more parameter, for transactions that began several commands; calls without it stay as they are.
+-- One more parameter, for transactions that began several commands; it may be left out.
 drop function ibid.emit(text, text, text, text, bigint, text);
 drop function ibid.emit(text, text, text, jsonb, bigint, text);
 drop function ibid.emit(text, text, text, json, bigint, text);

@@ -39,8 +39,8 @@ create table ibid.exception (
 	constraint exception_resolved_check check ((state = 'RESOLVED')
 		= (resolved_at is not null and resolution is not null and resolved_by is not null))
 );
--- One open item per queue and subject: the same trouble again is the same work. Its collation keeps it from
--- being taken for the primary key: see 001_baseline.
+-- One open item per queue and subject: the same problem again is the same work. The planner can't use it instead of the
+-- primary key because of its collation: see 001_baseline.
 create unique index exception_open_key
 	on ibid.exception (tenant collate "POSIX", queue, subject_type, subject_id) where state = 'OPEN';
 comment on table ibid.exception is

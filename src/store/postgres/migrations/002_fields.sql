@@ -1,7 +1,7 @@
 -- 002_fields: the declared members of a payload, checked as libibid checks them.
 --
--- Sentences say pointer and rule, never the value: it may be a secret. The payload is known to be JSON
--- without duplicate names: fingerprint has read it.
+-- Messages have the pointer and the rule, never the value, which may be a secret. The payload is known to be JSON
+-- without duplicate names: fingerprint has checked it.
 
 create function ibid_internal.wrong_bound(rule json, value numeric) returns text
 language plpgsql immutable as $$
@@ -161,8 +161,8 @@ end $$;
 comment on function ibid_internal.wrong_fields(json, text) is
 	'what is wrong with a payload''s declared fields, ten problems at most; null: nothing';
 
--- Most payloads are right, which is found out here in a quarter of the time; true only where it is certain.
--- Numbers of 18 and 9 digits are within any range. The rest is for wrong_fields to say.
+-- Most payloads are valid, and this check takes a quarter of the time of wrong_fields. True only if it is certain;
+-- otherwise wrong_fields decides. Numbers of 18 and 9 digits are within any range.
 create function ibid_internal.fields_hold(fields ibid.field_rule[], unknown text, document text) returns boolean
 language plpgsql stable as $$
 declare

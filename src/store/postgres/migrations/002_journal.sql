@@ -38,7 +38,7 @@ create trigger journal_group_is_never_emptied before truncate on ibid.journal_gr
 create trigger journal_line_is_never_emptied before truncate on ibid.journal_line
 	for each statement execute function ibid.refuse_edit();
 
--- Whoever inserts lines inserts whole groups, by one statement each, and no line is ever added to one.
+-- One statement must insert whole groups, and no line can be added to a group later.
 create function ibid_internal.refuse_half_group() returns trigger language plpgsql as $$
 begin
 	if exists (select from added as a group by a.tenant, a.group_id, a.currency
@@ -61,7 +61,7 @@ end $$;
 comment on function ibid_internal.decimal_fits(numeric) is
 	'does the value have at most 38 digits, 18 of them after the point, as decimals have in libibid?';
 
--- The amount is judged as text before it is made a number: the cast would take NaN, too.
+-- The amount is checked as text before it is cast: the cast would accept NaN, too.
 create function ibid_internal.check_journal_line(line jsonb, number bigint) returns void
 language plpgsql as $$
 declare

@@ -1,4 +1,4 @@
--- 002_outbox: how far events got, and toward whom. One more error state:
+-- 002_outbox: relays, their lanes, and the delivery of events to destinations. One more error state:
 --   IB014 the lane is held under another token
 
 create table ibid.relay (
@@ -43,7 +43,7 @@ create trigger delivery_is_never_emptied before truncate on ibid.delivery
 create trigger delivery_is_never_emptied before truncate on ibid.delivery_default
 	for each statement execute function ibid.refuse_edit();
 
--- Few rows: what failed, and what comes behind it in its aggregate.
+-- Few rows: failed events, and the later events of their aggregates.
 create table ibid.delivery_hold (
 	destination text collate "C",
 	tenant text collate "C",
@@ -66,13 +66,13 @@ create table ibid.delivery_hold (
 );
 create index delivery_hold_lane on ibid.delivery_hold (destination, lane, tenant, aggregatetype, aggregateid, version)
 	where not passed;
--- Asked for at each reading of a lane, and almost always empty.
+-- Read each time a lane is read, and almost always empty.
 create index delivery_hold_withdrawn on ibid.delivery_hold (destination, lane) where state = 'CANCELLED' and not passed;
 comment on table ibid.delivery_hold is
 	'events that could not go to a destination, and those behind them in their aggregates (I5, I8)';
 
--- What a settlement begins with. The row is locked and not written, unless there is something to keep: a row that is
--- updated for each batch grows old under whoever's open snapshot.
+-- The first statement of a settlement. The row is locked, and written only if its cursor or lease changes: updating it for
+-- each batch would leave dead versions that an old snapshot of another session keeps from being removed.
 create function ibid_internal.keep_lane(of_destination text, of_lane int, of_token bigint, at_cursor text, arrived bigint,
 	lease_us bigint)
 returns void language plpgsql as $$

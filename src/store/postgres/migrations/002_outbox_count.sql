@@ -1,17 +1,17 @@
--- 002_outbox_count: how many events wait for each destination, brought forward and not counted anew.
+-- 002_outbox_count: how many events wait for each destination, from stored counters.
 --
--- A command pays nothing for it. Kept is, for each lane, up to which snapshot its events were counted, and how many of
--- them name a destination (`written`); and for each lane of a destination, up to which cursor of its relay, and how many
--- those were (`passed`). Both are brought forward by what came since, in bounded pieces, under the lane's row: each event
--- is counted once, whoever else does the same. Behind its cursor a relay leaves nothing but what arrived and what stands in
--- the hold, so what waits is written - passed, and the hold without what was skipped.
+-- Commands do not update the counters. For each lane a row has the snapshot up to which its events were counted, and how
+-- many of them name a destination (`written`); for each lane of a destination, the cursor of its relay up to which events
+-- were counted, and their number (`passed`). A query first adds the new events to both, in bounded pieces and under a lock of
+-- the lane's row, so that each event is counted once. Before its cursor a relay leaves only events that arrived or are
+-- held, so the backlog is written - passed + the hold without skipped events.
 --
--- The cursor is kept about once a second, behind whole batches: some behind it have arrived already, or are held. So the
--- first `width` events behind it are looked at one by one. Where all that arrived is among them, which it is unless a relay
--- has larger batches or got further in that second, the backlog is exact in the asking statement's snapshot; otherwise what
--- arrived beyond them counts as waiting until the cursor is kept. Where retention dropped what had been counted as written
--- and not yet as passed, it counts as waiting until fewer than `width` events are behind the cursor.
--- Both are kept as transaction ids: on another server, after a restored dump, they begin anew.
+-- A relay stores its cursor about once a second, after whole batches, so some events behind it have arrived already, or are
+-- held. The first `width` events behind the cursor are therefore checked one by one. If all arrived events are among them
+-- (unless a relay has larger batches or is faster), the backlog is exact in the query's snapshot; other arrived events count
+-- as waiting until the cursor is stored. If retention dropped events that were counted as written and not yet as passed, they
+-- count as waiting until fewer than `width` events are behind the cursor.
+-- Snapshots and cursors are transaction ids: on another server, after a restored dump, the counters restart.
 
 create table ibid.outbox_scan (
 	lane smallint primary key,

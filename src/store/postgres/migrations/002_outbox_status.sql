@@ -1,17 +1,17 @@
--- 002_outbox_status: the state of every event toward every destination that it was written for.
+-- 002_outbox_status: the state of every event at each of its destinations.
 --
---   PENDING    it has yet to go; a person released it; or it waits for one before it in its aggregate (waits_for)
+--   PENDING    it is not sent yet; a person released it; or it waits for an event before it in its aggregate (waits_for)
 --   CLAIMED    a relay holds its lane now, and sends it
 --   PUBLISHED  it arrived: there is evidence
 --   FAILED     it is tried again at next_at
 --   PARKED     a person decides
--- and whatever else a person made of what was held, by its own name: SKIPPED.
+-- and a person's decision about a held event by its own name, such as SKIPPED.
 --
--- One part for each state, so that a filter on the state leaves out the others when the query is planned: what failed is
--- found from the hold, which is small, and not from all events.
+-- One part for each state, so that the planner leaves out the parts that a filter on the state excludes: failed events are
+-- found in the hold, which is small, and not among all events.
 --
--- A function, and not the view itself, because a view reads with the rights of its owner, whom no policy holds back. This
--- runs as who asks, and the planner puts its body into the query of who asks; hence without a search_path of its own.
+-- A function does the work, because a view reads with the rights of its owner, to which row-level security does not apply.
+-- The function runs with the rights of the querying role; it has no search_path of its own, so that the planner inlines it.
 create function ibid.outbox_states() returns table (tenant text, event_id uuid, event_key text, type text,
 	aggregate_type text, aggregate_id text, version bigint, topic text, destination text, state text, attempts int,
 	failure text, reason text, why text, waits_for bigint, next_at timestamptz, since timestamptz, relay text, place text,

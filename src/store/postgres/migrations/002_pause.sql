@@ -1,7 +1,7 @@
--- 002_pause: what does not go on, because somebody said so.
+-- 002_pause: pauses of the relay, of destinations and of event types.
 
--- A row is there while it lasts; who began and ended it stays in ibid.action, what the relay itself began in
--- ibid.exception.
+-- A row exists while a pause lasts. ibid.action keeps the persons who began and ended it, ibid.exception the pauses that
+-- the relay itself began.
 create table ibid.pause (
 	tenant text collate "C", -- of an event type; '': it concerns all
 	kind text collate "C",

@@ -1,7 +1,7 @@
--- 002_payload: payloads, where the contract keeps them, and what SQL callers keep of theirs.
+-- 002_payload: stored payloads, and how the SQL API stores those of its callers.
 --
--- What is kept is the canonical form after the contract's classes: `store` as sent, `redact` by its shape,
--- `omit` not at all. What `encrypt` asks for can't be done here: the key is not in the database.
+-- The canonical form is stored after the contract's classes are applied: `store` as sent, `redact` by its shape, `omit`
+-- not at all. `encrypt` is not possible here: the key is not in the database.
 
 create table ibid.payload (
 	tenant text collate "C",
@@ -20,7 +20,7 @@ begin
 end $$;
 comment on function ibid_internal.needs_key(json) is 'does the contract ask for encryption?';
 
--- A value of a canonical text, by the class that holds there; null: it is left out.
+-- A value of a canonical text after its class is applied; null: it is left out.
 create function ibid_internal.shaped(fields json, pointer text, value json, around text) returns text
 language plpgsql immutable as $$
 declare
@@ -65,7 +65,7 @@ end $$;
 comment on function ibid_internal.kept_payload(json, text) is
 	'what is kept of a payload, with the bytes that libibid keeps; null: nothing';
 
--- Written with the command's row. `moved`: the row that was there belonged to another contract version.
+-- Written with the command's row. `moved`: the previous row belonged to another contract version.
 create function ibid_internal.keep_payload(of_tenant text, of_command uuid, contract json, document text, moved boolean)
 returns void language plpgsql as $$
 declare

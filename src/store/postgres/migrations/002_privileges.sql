@@ -9,9 +9,9 @@
 -- Rows are guarded by policies on the tenant, except from the owner of the tables. Partitions are read through
 -- their root only: a policy of the root does not hold for a partition named directly.
 
--- In schema 1 ibid_app was what libibid ran as: where a store of that time is migrated, its members go on as they
--- were. Only once in a cluster, when ibid_service is made: members that ibid_app gets later, for any of its
--- databases, are SQL callers, and must not be given every tenant.
+-- In schema 1 libibid ran as ibid_app: when such a store is migrated, the members of ibid_app become members of
+-- ibid_service. This happens only once in a cluster, when ibid_service is made: members that ibid_app gets later, for any
+-- database, are SQL callers, and must not get every tenant.
 do $$ declare
 	member text;
 begin
@@ -42,12 +42,12 @@ end $$;
 revoke all on all tables in schema ibid from public;
 revoke all on all functions in schema ibid, ibid_internal from public;
 
--- What callers may use of the pure functions, without a right to each of their parts.
+-- Callers may use these pure functions without a right to the functions that they call.
 alter function ibid.canonical(text) security definer;
 alter function ibid.fingerprint(json, text, text, text, text, text) security definer
 	set search_path = pg_catalog, pg_temp;
 
--- Handlers write these tables through their functions only, so that nobody posts or moves past the rules.
+-- Handlers write these tables through their functions only, so that the rules always apply.
 alter function ibid.link_reference(text, text, text, text) security definer
 	set search_path = pg_catalog, pg_temp;
 alter function ibid.post(text, jsonb, date, text) security definer set search_path = pg_catalog, pg_temp;

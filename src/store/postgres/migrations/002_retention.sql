@@ -1,7 +1,7 @@
--- 002_retention: what happens to commands after their time.
+-- 002_retention: what happens to commands when they expire, and to old partitions.
 
--- An expired command that may run again gives its place to a new one, with an id of its own. Its bodies go
--- with it; nothing else may delete one, so the right to do it is the function's and not its caller's.
+-- An expired command that may run again is replaced by a new one, with an id of its own, and its bodies are deleted.
+-- Nothing else may delete a body, so the function has the right to do it, and its caller has not.
 create function ibid_internal.forget_answers(of_tenant text, of_command uuid) returns void
 language sql security definer set search_path = pg_catalog, pg_temp as $$
 	delete from ibid.answer as a
@@ -17,9 +17,9 @@ comment on function ibid_internal.forget_answers(text, uuid) is
 	'deletes the bodies and the payload of a command that is no more';
 
 -- One step over the commands of one tenant that are older than `before`, in the order of their ids. Rows
--- whose key has expired lose body, payload and text; what is left still answers a late duplicate. Rows whose audit
--- period is over, too, are deleted with all evidence. What has no outcome is never touched. A row that
--- somebody holds is left to the next run.
+-- whose key has expired lose body, payload and text; the rest of the row still answers a late duplicate. Rows whose audit
+-- period is over, too, are deleted with all evidence. Commands without an outcome never change. Rows that another
+-- session has locked are left to the next run.
 create function ibid_internal.retain_commands(inout at_tenant text, inout at_id uuid, before uuid, now timestamptz,
 	audit_us jsonb, batch int, out emptied bigint, out deleted bigint, out answers bigint,
 	out evidence bigint, out duplicates bigint, out payloads bigint)
@@ -84,10 +84,10 @@ create function ibid_internal.first_id(at timestamptz) returns uuid language sql
 $$;
 comment on function ibid_internal.first_id(timestamptz) is 'no UUIDv7 of that time or later is smaller';
 
--- Partitions for the months to come, and for the current one while the default partition is empty: an INSERT
--- into the default one pays for a check that no other partition should have had the row. None can be made
--- where rows are in the default partition already, put there before or by a clock that is ahead; they stay.
--- Whoever waits for the lock keeps writers waiting, so nobody waits long; the next run tries again.
+-- Makes partitions for the months to come, and for the current one while the default partition is empty: an INSERT
+-- into the default one also has to check that no other partition should have the row. No partition can be made for a
+-- month that has rows in the default partition, from before or by a clock that is ahead; they stay there. Waiting for
+-- the lock blocks writers, so the wait is short; the next run tries again.
 create function ibid_internal.make_partitions(months int, at timestamptz default now()) returns int
 language plpgsql set lock_timeout = '3s' as $$
 declare
@@ -126,9 +126,9 @@ begin
 end $$;
 comment on function ibid_internal.make_partitions(int, timestamptz) is 'makes the partitions of this month and the next';
 
--- Drops one partition that nobody needs, or only counts all of them: audit entries after the audit period,
--- evidence of the delivery of events that are gone, answers and payloads that are all deleted. A month is dropped
--- as a whole or not at all. Events go by ibid_internal.drop_event_month.
+-- Drops one partition that is not needed any more, or only counts all of them: audit entries after the audit period,
+-- evidence of the delivery of removed events, answers and payloads that are all deleted. A month is dropped
+-- as a whole or not at all. Events are removed by ibid_internal.drop_event_month.
 create function ibid_internal.drop_partition(now timestamptz, audit_us bigint, only_count boolean)
 returns table (kind text, removed bigint) language plpgsql set lock_timeout = '3s' as $$
 declare

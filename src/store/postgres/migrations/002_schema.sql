@@ -9,8 +9,8 @@
 create schema ibid_internal;
 comment on schema ibid_internal is 'what the functions of schema ibid are made of: nothing here is for callers, and all may change';
 
--- Owners can write any time, and what no bigint holds would fail the query that comes to it: for good, where it is read in
--- turn. So infinity and the like are the last moment that has a year of four digits, or the first one.
+-- The owner of a table can write any time into it. A time beyond bigint would fail every query that reads it, so times
+-- outside the years 1 to 9999, also infinite ones, are read as the last or the first instant of that range.
 create function ibid_internal.microseconds(at timestamptz) returns bigint language sql stable as $$
 	select (extract(epoch from case
 		when at > timestamptz '9999-12-31 23:59:59.999999+00' then timestamptz '9999-12-31 23:59:59.999999+00'

@@ -2,19 +2,20 @@
 --
 -- command_begin inserts the row, IN_PROGRESS, in the caller's transaction; complete, reject or fail finish
 -- it there. A row in open_command stands for "begun and not finished": a deferred trigger refuses a commit
--- while there is one, so no row of it is ever committed, and whoever sees one began it in this very
+-- while there is one, so no row of it is ever committed: a visible row was inserted by this very
 -- transaction.
 --
 -- The functions run with the rights of their owner, and the tenants that a caller may name come from its
 -- database role: session_user, which no setting and no SET ROLE changes. What they keep in settings (ibid.begun,
 -- ibid.open) is only a hint, looked up in open_command before it is believed.
 --
--- What callers may execute sets rights and search_path; what it calls itself inherits both, and sets neither: a
--- change of them costs 3 us a call, and makes nothing safer.
+-- Functions that callers may execute set rights and search_path. The functions that these call inherit both: setting
+-- them again would cost 3 us a call, and make nothing safer.
 --
 -- More error states:
---   IB010 bad input, as the sentence says    IB011 begun and not finished, not begun here, or refused while its work
---   IB012 the payload must be encrypted            stands
+--   IB010 bad input, as the message says
+--   IB011 begun and not finished, not begun here, or rejected or failed before its work was rolled back
+--   IB012 the payload must be encrypted
 
 -- ---- Who may use which tenant -------------------------------------------------------------------
 
@@ -45,7 +46,7 @@ begin
 end $$;
 comment on function ibid.tenants() is 'the tenants that the caller''s role was given';
 
--- The look-up that answers most callers comes first; memberships are asked for of the wanted tenant's roles only.
+-- The look-up that is enough for most callers comes first; memberships are checked only for the tenant's roles.
 create function ibid_internal.demand_tenant(wanted text) returns void
 language plpgsql stable as $$
 declare
@@ -150,9 +151,9 @@ comment on function ibid_internal.take_open(uuid) is 'a command begun in this tr
 
 -- ---- What the caller wrote ----------------------------------------------------------------------
 
--- A statement that writes to a table locks it until the transaction ends, or until the savepoint before the
--- statement is rolled back to. Counters of rows go on counting what was rolled back, and are those of earlier
--- transactions too.
+-- A statement that writes to a table locks it until the transaction ends, or until a rollback to a savepoint before the
+-- statement. (The server's row counters are no use: they include rolled-back changes and those of earlier
+-- transactions.)
 create function ibid_internal.tables_written() returns oid[]
 language plpgsql as $$
 begin
@@ -164,8 +165,8 @@ end $$;
 comment on function ibid_internal.tables_written() is
 	'the tables that this transaction has written to, or changed, and has not rolled back';
 
--- What is refused changes nothing, so the caller's work must be rolled back before. Work is the command's own
--- where no other command was open when it was begun, and none was begun later.
+-- A refused command must change nothing, so the caller's work must be rolled back before. Changes belong to the command
+-- if no other command was open when it was begun, and none was begun later.
 create function ibid_internal.demand_undone(open ibid.open_command) returns void
 language plpgsql as $$
 declare
@@ -228,9 +229,9 @@ comment on function ibid_internal.check_bytes(text, text, int) is 'refuses a tex
 
 -- ---- Begin --------------------------------------------------------------------------------------
 
--- Takes the identity for this transaction: the advisory lock that libibid takes too, so that a twin is
--- answered without waiting. More than a thousand of them would fill the server's lock table: a bulk
--- transaction then relies on its rows alone, and a twin waits for its commit.
+-- Takes the identity for this transaction by the same advisory lock as libibid, so that a duplicate that runs at the same
+-- time is answered without waiting. More than a thousand of these locks would fill the server's lock table: a bulk
+-- transaction then relies on its rows alone, and such a duplicate waits for its commit.
 create function ibid_internal.take_identity(tenant text, operation text, scope text, key text) returns boolean
 language plpgsql as $$
 declare
@@ -245,7 +246,7 @@ begin
 end $$;
 comment on function ibid_internal.take_identity(text, text, text, text) is 'is no twin running this identity now?';
 
--- What a row that is there means for a duplicate: the decision table, as in libibid.
+-- The decision table for a duplicate of an existing row, as in libibid.
 create function ibid_internal.verdict(terms ibid.terms, state text, same boolean, expired boolean) returns text
 language plpgsql immutable as $$
 begin

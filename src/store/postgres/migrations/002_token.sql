@@ -1,4 +1,4 @@
--- 002_token: who may use the server.
+-- 002_token: bearer tokens of the server.
 
 create table ibid.token (
 	id text collate "C" primary key, -- public: 16 hex digits

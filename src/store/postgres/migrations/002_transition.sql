@@ -1,4 +1,4 @@
--- 002_transition: state machines: allowed moves, where each subject is, and how it got there.
+-- 002_transition: state machines: allowed moves, the state of each subject, and its history.
 
 create table ibid.machine_move (
 	machine text collate "C",

@@ -1,7 +1,6 @@
--- 002_action: what people do, and what waits for a second one.
+-- 002_action: actions of people, and proposals that wait for a second person.
 
--- Evidence of one action: who took it, proven by which token, in which role, on what, and why. It commits with
--- what it did.
+-- Evidence of one action: the person, the token, the role, the subject and the reason. It commits with the action.
 create table ibid_action (
   tenant text not null,
   id text not null check (length(id) = 36),

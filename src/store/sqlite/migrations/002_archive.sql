@@ -1,6 +1,6 @@
 -- 002_archive: events that were archived.
 
--- Files that took the place of events, one row each: never edited (I3).
+-- Files that replaced events, one row each: never edited (I3).
 create table ibid_archive (
   id integer primary key,
   at_us integer not null,

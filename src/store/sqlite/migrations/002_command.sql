@@ -6,27 +6,27 @@
 
 alter table ibid_command add column lease_token integer; -- of the worker that may finish it
 alter table ibid_command add column lease_until_us integer; -- null: no end: locked, not free
--- Of a command IN_PROGRESS, so that recovery goes on with them, and of an outcome that is no success. A command
--- that is COMPLETED has them in its audit entry, and nulls here.
+-- Kept for commands IN_PROGRESS, so that a recovery can use them, and for outcomes other than success. A COMPLETED
+-- command has them in its audit entry, and nulls here.
 alter table ibid_command add column correlation_id text;
 alter table ibid_command add column causation_id text;
 alter table ibid_command add column traceparent text;
 alter table ibid_command add column tracestate text;
--- Few rows: only what has no outcome. Not by tenant, because recovery asks for all of them. What is unknown is
--- in this index, and not in one of its own, so that it can be counted without reading the table.
+-- Few rows: only commands without an outcome. Not by tenant, because recovery reads all of them. Unknown commands share
+-- this index, so that they can be counted without reading the table.
 create index ibid_command_lease on ibid_command (lease_until_us)
   where state = 'IN_PROGRESS' or state = 'UNKNOWN';
 
 -- ---- In the caller's transaction ---------------------------------------------------------------
 
--- Has no rows and can't get any.
+-- Has no rows and can't have any.
 create table ibid_never (
   command_id text primary key check (false)
 ) strict, without rowid;
 
--- Begun and not finished. The foreign key can't be satisfied, and is looked at when the transaction ends:
--- a commit is refused until the row is gone. So no row is ever committed, and whoever sees one began it in
--- this very transaction.
+-- Commands that are begun and not finished. The foreign key can't be satisfied, and SQLite checks it at the commit: the
+-- commit is refused until the row is deleted. So no row is ever committed: a visible row was inserted by this very
+-- transaction.
 create table ibid_open_command (
   tenant text not null,
   command_id text not null references ibid_never (command_id) deferrable initially deferred,

@@ -1,7 +1,7 @@
--- 002_duplicate: how often a command came again, and who sent it.
+-- 002_duplicate: how often a command was sent again, and by which client and actor.
 
--- How often a command came again. Written in batches, beside the commands: a duplicate itself writes
--- nothing. `unlisted`: of those that were to be kept one by one and are only counted.
+-- Written in batches by a thread of its own: a duplicate itself writes nothing. `unlisted`: duplicates that should
+-- have been listed in ibid_duplicate_seen and were only counted.
 create table ibid_duplicate (
   tenant text not null,
   command_id text not null,
@@ -12,7 +12,7 @@ create table ibid_duplicate (
   primary key (tenant, command_id)
 ) strict, without rowid;
 
--- Each of them: who, when, what it was told; where the contract says evidence: each.
+-- Each duplicate with its sender, its time and its answer, if the contract says evidence: each.
 create table ibid_duplicate_seen (
   n integer primary key,
   tenant text not null,

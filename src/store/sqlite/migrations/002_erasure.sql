@@ -1,6 +1,6 @@
--- 002_erasure: what is forgotten on request, and the record of it.
+-- 002_erasure: erasure of personal data on request, and its record.
 
--- Who had what erased, when, why and how much: one row per erasure. A name in `selection` is a digest.
+-- One row per erasure: by whom, when, why, the selection and the counts. A name in `selection` is a digest.
 create table ibid_erasure (
   tenant text not null,
   id text not null check (length(id) = 36),
@@ -19,7 +19,7 @@ create table ibid_erasure (
   primary key (tenant, id)
 ) strict, without rowid;
 
--- The commands that a step of an erasure is about: put here and taken away in its transaction.
+-- The commands of the current step of an erasure: inserted and deleted in its transaction.
 create table ibid_erasing (
   command_id text primary key
 ) strict, without rowid;

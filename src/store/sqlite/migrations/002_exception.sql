@@ -1,6 +1,6 @@
 -- 002_exception: human work.
 
--- Whatever stopped, with a reason, an owner and what may be done about it (I8). Never deleted by itself.
+-- Work that stopped, with a reason, an owner and the allowed actions (I8). Never deleted automatically.
 create table ibid_exception (
   tenant text not null,
   id text not null check (length(id) = 36),
@@ -35,6 +35,6 @@ create table ibid_exception (
   primary key (tenant, id),
   check ((state = 'RESOLVED') = (resolved_us > 0 and resolution is not null and resolved_by is not null))
 ) strict, without rowid;
--- One open item per queue and subject: the same trouble again is the same work.
+-- One open item per queue and subject: the same problem again is the same work.
 create unique index ibid_exception_open on ibid_exception (tenant, queue, subject_type, subject_id)
   where state = 'OPEN';

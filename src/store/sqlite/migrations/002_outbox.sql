@@ -1,6 +1,6 @@
--- 002_outbox: how far events got, and toward whom.
+-- 002_outbox: relays, their lanes, and the delivery of events to destinations.
 
--- Relays that are there: they share the lanes of a destination.
+-- Running relays: they share the lanes of a destination.
 create table ibid_relay (
   destination text not null,
   relay text not null,
@@ -8,7 +8,7 @@ create table ibid_relay (
   primary key (destination, relay)
 ) strict, without rowid;
 
--- How far each lane of a destination got, and who holds it (I6).
+-- The cursor of each lane of a destination, and the relay that holds the lane (I6).
 create table ibid_relay_lane (
   destination text not null,
   lane integer not null,
@@ -49,13 +49,13 @@ when not exists (select 1 from ibid_retention)
 begin
   select raise(abort, 'deliveries are never deleted (I3)');
 end;
--- Retention takes an event with its evidence.
+-- Retention deletes an event together with its evidence.
 create trigger ibid_event_goes_with_its_deliveries after delete on ibid_event
 begin
   delete from ibid_delivery where tenant = old.tenant and event_id = old.id;
 end;
 
--- Events that could not go to a destination, and those behind them in their aggregates (I5, I8). Few rows.
+-- Events that could not be delivered, and the later events of their aggregates (I5, I8). Few rows.
 create table ibid_delivery_hold (
   tenant text not null,
   event_id text not null check (length(event_id) = 36),
@@ -77,6 +77,6 @@ create table ibid_delivery_hold (
 ) strict, without rowid;
 create index ibid_delivery_hold_lane
   on ibid_delivery_hold (destination, lane, tenant, aggregatetype, aggregateid, version) where not passed;
--- Asked for at each reading of a lane, and almost always empty.
+-- Read each time a lane is read, and almost always empty.
 create index ibid_delivery_hold_withdrawn
   on ibid_delivery_hold (destination, lane) where state = 'CANCELLED' and not passed;

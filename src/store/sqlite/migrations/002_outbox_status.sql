@@ -1,15 +1,15 @@
--- 002_outbox_status: the state of every event toward every destination that it was written for.
+-- 002_outbox_status: the state of every event at each of its destinations.
 --
---   PENDING    it has yet to go; a person released it; or it waits for one before it in its aggregate (waits_for)
+--   PENDING    it is not sent yet; a person released it; or it waits for an event before it in its aggregate (waits_for)
 --   CLAIMED    a relay holds its lane now, and sends it
 --   PUBLISHED  it arrived: there is evidence
 --   FAILED     it is tried again at next_us
 --   PARKED     a person decides
--- and whatever else a person made of what was held, by its own name: SKIPPED.
+-- and a person's decision about a held event by its own name, such as SKIPPED.
 --
--- One part for each state, so that a filter on the state leaves out the others: what failed is found from the hold, which
--- is small, and not from all events. deliver_to is taken by json_each, because SQLite before 3.41 lets no view use
--- json_extract where the schema is not trusted, as on ibid's own connections.
+-- One part for each state, so that a filter on the state leaves out the others: failed events are found in the hold, which
+-- is small, and not among all events. deliver_to is read by json_each, because SQLite before 3.41 does not allow
+-- json_extract in a view if the schema is not trusted, as on ibid's own connections.
 create view ibid_outbox_status (tenant, event_id, event_key, type, aggregate_type, aggregate_id, version, topic,
   destination, state, attempts, failure, reason, why, waits_for, next_us, since_us, relay, place, partition, position,
   published_us, created_us) as

@@ -1,7 +1,7 @@
--- 002_pause: what does not go on, because somebody said so.
+-- 002_pause: pauses of the relay, of destinations and of event types.
 
--- A row is there while it lasts; who began and ended it stays in ibid_action, what the relay itself began in
--- ibid_exception.
+-- A row exists while a pause lasts. ibid_action keeps the persons who began and ended it, ibid_exception the pauses
+-- that the relay itself began.
 create table ibid_pause (
   tenant text not null, -- of an event type; '': it concerns all
   kind text not null check (kind in ('relay', 'destination', 'event')),

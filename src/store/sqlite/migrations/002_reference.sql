@@ -1,4 +1,4 @@
--- 002_reference: what other systems call our resources.
+-- 002_reference: ids that other systems have for our resources.
 
 -- One external id means one resource, and one resource has one id in each system that knows it. Several
 -- systems may know the same resource.

@@ -1,6 +1,6 @@
 -- 002_retention: the mark under which retention may delete.
 
--- Retention is the one that may delete (I3): it puts a row here and takes it away in its transaction.
+-- Only retention may delete evidence (I3): its transaction inserts a row here and deletes it again.
 create table ibid_retention (
   one integer primary key check (one = 1)
 ) strict;

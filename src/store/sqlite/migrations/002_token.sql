@@ -1,6 +1,6 @@
--- 002_token: who may use the server.
+-- 002_token: bearer tokens of the server.
 
--- A bearer token: its public id, whose it is, what it allows. Of its secret only the SHA-256 is kept.
+-- A bearer token: its public id, its tenant and client, and its roles. Of its secret only the SHA-256 is kept.
 create table ibid_token (
   id text not null primary key check (length(id) = 16),
   tenant text not null,

@@ -1,4 +1,4 @@
--- 002_transition: state machines: allowed moves, where each subject is, and how it got there.
+-- 002_transition: state machines: allowed moves, the state of each subject, and its history.
 
 -- For all tenants. The state before the first move is empty.
 create table ibid_machine_move (
