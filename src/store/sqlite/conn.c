@@ -64,13 +64,17 @@ static const char *refuse_ours(int action, const char *first, const char *second
 	}
 }
 
-static const char *refuse_in_script(int action)
+/* SQLite itself runs the pragma quick_check, which only reads, where ALTER TABLE adds a column to a
+ * table that is STRICT or has a CHECK. */
+static const char *refuse_in_script(int action, const char *first)
 {
 	switch (action) {
 	case SQLITE_SAVEPOINT: return no_transaction_control;
 	case SQLITE_ATTACH:
 	case SQLITE_DETACH: return "ATTACH and DETACH are not allowed here";
-	case SQLITE_PRAGMA: return "PRAGMA is not allowed here";
+	case SQLITE_PRAGMA:
+		return first && sqlite3_stricmp(first, "quick_check") == 0 ? NULL
+		                                                           : "PRAGMA is not allowed here";
 	default: return NULL;
 	}
 }
@@ -90,7 +94,7 @@ static int authorize(void *user, int action, const char *first, const char *seco
 	else
 		why = refuse_ours(action, first, second);
 	if (!why && conn->mode == LITE_SCRIPT)
-		why = refuse_in_script(action);
+		why = refuse_in_script(action, first);
 	if (why)
 		conn->refused = why;
 	return why ? SQLITE_DENY : SQLITE_OK;
