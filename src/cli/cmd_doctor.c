@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_doctor.c -- what is unsafe: about the database, ibid's schema in it, and the contracts. */
+/* cmd_doctor.c -- what is unsafe: about the database, ibid's schema in it, the libraries in use,
+ * and the contracts. */
+#include "broker/kafka_library.h"
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "command/script_check.h"
@@ -133,6 +135,8 @@ int cmd_doctor(const struct args *args)
 	enum ibid_code code = open_store(args, false, false, &store, &err);
 	if (!code)
 		code = check_store(&report, store, &usable, &err);
+	if (!code)
+		kafka_library_check(finding, &report);
 	if (!code && dir)
 		code = check_contracts(&report, &arena, usable ? store : NULL, dir, &err);
 	int exit = code ? say_err(&err) : report.refused ? CLI_FOUND : CLI_OK;

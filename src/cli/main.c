@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c -- the `ibid` binary: find the subcommand in the table, read its options, run it. */
+#include "broker/kafka_library.h"
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "http/settings.h"
@@ -709,9 +710,11 @@ const struct cli_command cli_commands[] = {
         .needs = STORE,
         .operands = "",
         .summary = "tell what is unsafe about a store and how it is set up",
-        .details = "Looks at the database's settings and version, at ibid's schema and, with\n"
-                   "--contracts, at the contracts. Exit code 8 when something must not stay as it\n"
-                   "is; warnings alone leave it at 0.",
+        .details =
+            "Looks at the database's settings and version, at the libraries in use, at ibid's\n"
+            "schema and, with --contracts, at the contracts. Exit code 8 when something must not "
+            "stay as it\n"
+            "is; warnings alone leave it at 0.",
         .examples = "  $ ibid doctor --store sqlite:pay.db --contracts examples/payments\n",
     },
     {
@@ -719,8 +722,11 @@ const struct cli_command cli_commands[] = {
         .run = cmd_version,
         .takes = JSON,
         .operands = "",
-        .summary = "print the version",
-        .details = "Prints the version of ibid, and with --json also that of the schema it writes.",
+        .summary = "print the version, and those of the libraries in use",
+        .details =
+            "Prints the version of ibid and those of SQLite and librdkafka that it runs with, "
+            "pinned\n"
+            "by ibid's build or the system's; with --json also that of the schema it writes.",
         .examples = "  $ ibid version\n",
     },
     {
@@ -811,18 +817,36 @@ int cmd_help(const struct args *args)
 	return CLI_OK;
 }
 
+static void describe_library(struct str *out, const struct library *library)
+{
+	obj_begin(out, NULL, '{');
+	obj_text(out, "name", library->name);
+	obj_text(out, "version", library->version);
+	obj_bool(out, "pinned", library->pinned);
+	obj_end(out, '}');
+}
+
 int cmd_version(const struct args *args)
 {
+	const struct library libraries[] = {store_sqlite_library(), kafka_library()};
+	const size_t count = sizeof libraries / sizeof *libraries;
 	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
 	bool ok = true;
 	if (args_has(args, OPT_JSON)) {
 		obj_begin(&out, NULL, '{');
 		obj_text(&out, "version", ibid_version());
 		obj_int(&out, "schema", STORE_SCHEMA);
+		obj_begin(&out, "libraries", '[');
+		for (size_t i = 0; i < count; i++)
+			describe_library(&out, &libraries[i]);
+		obj_end(&out, ']');
 		obj_end(&out, '}');
 		ok = out_line(&out);
 	} else {
 		out_textf("ibid %s\n", ibid_version());
+		for (size_t i = 0; i < count; i++)
+			out_textf("%s %s, %s\n", libraries[i].name, libraries[i].version,
+			          library_origin(&libraries[i]));
 	}
 	str_release(&out);
 	return ok ? CLI_OK : CLI_ERROR;

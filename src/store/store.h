@@ -18,6 +18,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/id.h"
+#include "base/library.h"
 #include "base/log.h"
 #include "base/token.h"
 #include "store/hook.h"
@@ -900,6 +901,7 @@ IBID_CHECK enum ibid_code store_sqlite_open(const struct store_options *options,
                                             struct store **ret, struct ibid_err *err);
 IBID_CHECK enum ibid_code store_postgres_open(const struct store_options *options,
                                               struct store **ret, struct ibid_err *err);
+struct library store_sqlite_library(void);
 void store_close(struct store *store); /* takes NULL */
 
 /* "sqlite:pay.db" or "postgres://user:***@host/db": for messages. */

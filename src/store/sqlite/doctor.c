@@ -31,15 +31,23 @@ __attribute__((format(printf, 4, 5))) static void tell(const struct visit *visit
 	visit->fn(visit->user, level, what, level == FINDING_OK ? "" : advice);
 }
 
+struct library store_sqlite_library(void)
+{
+	return (struct library){"SQLite", sqlite3_libversion(), IBID_PINNED};
+}
+
 static enum ibid_code library(const struct visit *visit, struct ibid_err *err)
 {
+	struct library library = store_sqlite_library();
 	bool safe = sqlite3_libversion_number() >= LITE_VERSION_SAFE;
 	(void)err;
-	tell(
-	    visit, safe ? FINDING_OK : FINDING_WARN,
-	    "upgrade to SQLite 3.51.3: before it, a checkpoint of another program beside ibid's writer "
-	    "could, rarely, damage the file; that program should run `pragma wal_autocheckpoint = 0`",
-	    "SQLite library %s", sqlite3_libversion());
+	tell(visit, safe ? FINDING_OK : FINDING_WARN,
+	     "upgrade to SQLite 3.51.3, or build ibid without -Dsystem_libs=true: before it, a "
+	     "checkpoint "
+	     "that begins while another process resets the WAL can lose a commit or damage the file. "
+	     "ibid's own begin under the writer lock, which is slower; every other program that writes "
+	     "the file should run `pragma wal_autocheckpoint = 0`",
+	     "%s library %s, %s", library.name, library.version, library_origin(&library));
 	return IBID_OK;
 }
 
