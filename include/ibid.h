@@ -424,7 +424,8 @@ IBID_API IBID_CHECK enum ibid_code ibid_recover(struct ibid *ibid,
  * locked or its snapshot outdated: roll back, and run the whole transaction again) or
  * IBID_UNAVAILABLE (the connection is lost). IBID_MISUSE says what is wrong with the connection:
  * no transaction is open, it has failed, a query is running, pipeline mode, `foreign_keys` is off
- * (SQLite), or it is not connected to the database of the store.
+ * (SQLite), `wal_autocheckpoint` is not 0 (SQLite before 3.51.3), or it is not connected to the
+ * database of the store.
  *
  * A transaction may hold any number of commands, several unfinished at once. On SQLite the
  * program must use the same libsqlite3 as ibid, and while its transaction writes, ibid_submit

@@ -29,8 +29,10 @@ static bool open_own(struct connection *own, const char *store)
 		own->conn = PQconnectdb(store);
 		return PQstatus(own->conn) == CONNECTION_OK;
 	}
-	/* A commit with an unfinished command is refused by a foreign key: they must be on. */
-	return sqlite3_open(store + 7, &own->db) == SQLITE_OK && run(own, "pragma foreign_keys = on");
+	/* A commit with an unfinished command is refused by a foreign key: they must be on. And ibid
+	 * moves the WAL: before SQLite 3.51.3 two programs that do could lose a commit. */
+	return sqlite3_open(store + 7, &own->db) == SQLITE_OK && run(own, "pragma foreign_keys = on") &&
+	       run(own, "pragma wal_autocheckpoint = 0");
 }
 
 static enum ibid_code adopt(struct ibid *ibid, struct connection *own, const char *key,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The Kafka destination against librdkafka's own make-believe broker, which answers what no real
  * one can be made to answer at the right moment. Needs no Kafka. */
+#include "broker/kafka_library.h"
 #include "kafka_bed.h"
 
 #include <librdkafka/rdkafka.h>
@@ -128,6 +129,15 @@ static void without_transactions_the_first_of_an_aggregate_goes_ahead(void **sta
 	lose_the_rest(0);
 }
 
+static void the_faults_of_old_versions_are_known(void **state)
+{
+	(void)state;
+	assert_non_null(strstr(kafka_library_fault(0x020002ff), "skip or repeat offsets"));
+	assert_non_null(strstr(kafka_library_fault(0x020201ff), "lose its sequence"));
+	assert_null(strstr(kafka_library_fault(0x020201ff), "offsets"));
+	assert_null(kafka_library_fault(0x020300ff));
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 2)
@@ -135,6 +145,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(what_may_have_arrived_before_the_producer_stopped_is_unknown),
 	    cmocka_unit_test(without_transactions_the_first_of_an_aggregate_goes_ahead),
+	    cmocka_unit_test(the_faults_of_old_versions_are_known),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

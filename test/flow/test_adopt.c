@@ -68,6 +68,7 @@ static void own_open_url(struct own *own, const char *url)
 		assert_int_equal(sqlite3_open(url + 7, &own->db), SQLITE_OK);
 		sqlite3_busy_timeout(own->db, 20000);
 		own_do(own, "pragma foreign_keys = on");
+		own_do(own, "pragma wal_autocheckpoint = 0");
 		return;
 	}
 	own->conn = PQconnectdb(url);
@@ -945,8 +946,6 @@ static void adopters_and_submitters_race_and_each_key_has_one_effect(void **stat
 	for (int i = 0; i < THREADS; i++) {
 		racers[i] = (struct racer){.ibid = i < 5 ? ibid : second, .number = i};
 		own_open_url(&racers[i].own, bed.url);
-		if (racers[i].own.db)
-			own_do(&racers[i].own, "pragma wal_autocheckpoint = 0");
 	}
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&racers[i].thread, NULL, race, &racers[i]), 0);
@@ -1168,6 +1167,24 @@ static void a_child_of_fork_is_refused(void **state)
 }
 
 /* ---- SQLite --------------------------------------------------------------------------------- */
+
+static void a_connection_that_checkpoints_with_an_old_library_is_refused(void **state)
+{
+	bool old = sqlite3_libversion_number() < 3051003;
+	struct own own = own_open();
+	(void)state;
+	own_do(&own, "pragma wal_autocheckpoint = 1000");
+	own_begin(&own);
+	if (old)
+		expect_error(&own, "order", "k", IBID_MISUSE, "pragma wal_autocheckpoint = 0");
+	else
+		order(&own, "order", "k");
+	own_do(&own, "pragma wal_autocheckpoint = 0");
+	order(&own, "order", "k-2");
+	own_do(&own, "commit");
+	assert_rows(old ? 1 : 2, old ? 1 : 2, old ? 1 : 2, old ? 1 : 2);
+	own_close(&own);
+}
 
 static void a_connection_without_foreign_keys_is_refused(void **state)
 {
@@ -1629,6 +1646,7 @@ int main(int argc, char **argv)
 	    TEST(a_child_of_fork_is_refused),
 	};
 	const struct CMUnitTest on_sqlite[] = {
+	    TEST(a_connection_that_checkpoints_with_an_old_library_is_refused),
 	    TEST(a_connection_without_foreign_keys_is_refused),
 	    TEST(a_temporary_table_that_hides_the_stores_is_refused),
 	    TEST(another_file_is_refused_and_another_name_is_not),

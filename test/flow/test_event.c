@@ -358,6 +358,7 @@ static struct own own_open(void)
 	if (bed.kind == BED_SQLITE) {
 		assert_int_equal(sqlite3_open(bed.url + strlen("sqlite:"), &own.db), SQLITE_OK);
 		own_do(&own, "pragma foreign_keys = on");
+		own_do(&own, "pragma wal_autocheckpoint = 0");
 	} else {
 		own.conn = PQconnectdb(bed.url);
 		assert_int_equal(PQstatus(own.conn), CONNECTION_OK);

@@ -2,8 +2,9 @@
 /* test_wal_reset.c -- processes that share a file, each with a thread that moves the WAL: a
  * checkpoint that begins where another process has moved everything, and a third one writes.
  *
- * `test_store_wal_reset ROUNDS` runs that by chance, so many times for a second each, and tells how
- * many files were damaged. */
+ * `test_store_wal_reset beside OTHER` has half of the processes run OTHER: this program with
+ * another version of SQLite. `test_store_wal_reset ROUNDS [OTHER]` runs that by chance, so many
+ * times for a second each, and tells how many files were damaged. */
 #include "store/sqlite/lite.h"
 #include "support/disk.h"
 #include "support/scratch.h"
@@ -191,41 +192,86 @@ static void checkpoint_that_begins_late_beside_another_process_harms_nothing(voi
 
 /* ---- By chance ------------------------------------------------------------------------------ */
 
-enum { WORKERS = 3 };
+enum { WORKERS = 4, RESETS_MIN = 20, RESTART_MS = 50, ROUND_MOST = 15 };
 
+/* Also shared with programs that a worker runs. */
 struct shared {
-	_Atomic bool ends;
-	_Atomic unsigned commits;
+	_Atomic bool ends, calm;
+	_Atomic unsigned commits[WORKERS]; /* acknowledged: of each worker the first so many */
 };
+
+static const char *other; /* NULL: there is none */
 
 static void sleep_a_little(void)
 {
 	usleep((useconds_t)(rand() % 3000));
 }
 
+static struct shared *map_shared(int fd)
+{
+	void *shared = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	MUST(shared != MAP_FAILED);
+	return shared;
+}
+
+/* Beside commits without a pause the danger is greatest, and a checkpoint seldom comes to an end;
+ * between commits with pauses RESTART has the next one begin the WAL anew. */
+static void move_wal(sqlite3 *db, bool calm)
+{
+	if (rand() % 3 == 0)
+		sqlite3_wal_checkpoint_v2(
+		    db, NULL, calm ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+	if (calm)
+		sleep_a_little();
+}
+
+/* A commit that was not acknowledged is made again under the same name. */
 static void work(struct shared *shared, int number)
 {
 	char who[16];
 	srand((unsigned)getpid());
 	snprintf(who, sizeof who, "%d", number);
 	struct store *store = open_store(5000);
-	sqlite3 *db = ((struct lite_store *)store)->checkpointer->db;
+	sqlite3 *checkpointer = ((struct lite_store *)store)->checkpointer->db;
+	sqlite3_busy_timeout(checkpointer, RESTART_MS);
 	disk.checkpoint_begins = sleep_a_little;
-	for (unsigned n = 0; !shared->ends; n++) {
-		enum ibid_code code = commit(store, who, n, 1 + (unsigned)rand() % 4);
+	while (!shared->ends) {
+		enum ibid_code code = commit(store, who, shared->commits[number], 1 + (unsigned)rand() % 4);
 		MUST(code == IBID_OK || code == IBID_BUSY);
-		shared->commits += code == IBID_OK;
-		if (rand() % 3 == 0)
-			sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+		shared->commits[number] += code == IBID_OK;
+		move_wal(checkpointer, shared->calm);
 	}
 	store_close(store);
 	_exit(0);
 }
 
+static pid_t start_worker(int number, int fd)
+{
+	pid_t pid = fork();
+	char number_text[16], fd_text[16];
+	if (pid)
+		return pid;
+	snprintf(number_text, sizeof number_text, "%d", number);
+	snprintf(fd_text, sizeof fd_text, "%d", fd);
+	if (other && number % 2 == 1)
+		execl(other, other, "work", path, number_text, fd_text, (char *)NULL);
+	else
+		work(map_shared(fd), number);
+	_exit(1);
+}
+
+static int run_worker(char **words)
+{
+	snprintf(path, sizeof path, "%s", words[0]);
+	work(map_shared(atoi(words[2])), atoi(words[1]));
+	return 1;
+}
+
 /* Some of the processes are stopped, wherever they are. */
-static void disturb(const pid_t workers[WORKERS])
+static void disturb(struct shared *shared, const pid_t workers[WORKERS])
 {
 	for (unsigned us = 0; us < ROUND_US; us += 20000) {
+		shared->calm = us >= ROUND_US * 3 / 4;
 		pid_t worker = workers[rand() % WORKERS];
 		kill(worker, SIGSTOP);
 		usleep((useconds_t)(rand() % 20000));
@@ -234,30 +280,70 @@ static void disturb(const pid_t workers[WORKERS])
 	}
 }
 
+/* How often the WAL began anew: its header counts that. */
+static unsigned resets(void)
+{
+	char name[160];
+	unsigned char header[16] = {0};
+	snprintf(name, sizeof name, "%s-wal", path);
+	FILE *file = fopen(name, "rb");
+	MUST(!file || fread(header, sizeof header, 1, file) <= 1);
+	if (file)
+		fclose(file);
+	return (unsigned)header[12] << 24 | (unsigned)header[13] << 16 | (unsigned)header[14] << 8 |
+	       header[15];
+}
+
+/* Every acknowledged commit is there, and nothing else. */
+static bool has_all(const struct shared *shared)
+{
+	char sql[160], expected[64], found[64];
+	unsigned all = 0;
+	for (int i = 0; i < WORKERS; i++) {
+		unsigned commits = shared->commits[i], last = commits - 1;
+		snprintf(sql, sizeof sql,
+		         "select count(*) || ' ' || max(cast(substr(name, 3) as integer)) "
+		         "from ibid_contract where substr(name, 1, 2) = '%d-'",
+		         i);
+		snprintf(expected, sizeof expected, "%u %u", commits, last);
+		ask(sql, found);
+		if (!commits || strcmp(found, expected) != 0)
+			return false;
+		all += commits;
+	}
+	return is_whole(all);
+}
+
 static bool run_round(void)
 {
-	struct shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
-	                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int fd = memfd_create("ibid-reset", 0);
 	pid_t workers[WORKERS];
 	bool good = true;
-	MUST(shared != MAP_FAILED);
+	MUST(fd >= 0 && ftruncate(fd, sizeof(struct shared)) == 0);
+	struct shared *shared = map_shared(fd);
 	prepare();
 	for (int i = 0; i < WORKERS; i++)
-		if (!(workers[i] = fork()))
-			work(shared, i);
-	disturb(workers);
+		workers[i] = start_worker(i, fd);
+	unsigned begun = 0;
+	for (int n = 0; begun < RESETS_MIN && n < ROUND_MOST; n++) {
+		disturb(shared, workers);
+		begun = resets();
+	}
 	shared->ends = true;
 	for (int i = 0; i < WORKERS; i++) {
 		int status = 1;
 		waitpid(workers[i], &status, 0);
 		good &= status == 0;
 	}
-	good &= is_whole(shared->commits);
+	good &= has_all(shared);
+	printf("%u, %u, %u and %u commits, %u resets\n", shared->commits[0], shared->commits[1],
+	       shared->commits[2], shared->commits[3], begun);
 	munmap(shared, sizeof *shared);
-	return good;
+	close(fd);
+	return good && begun >= RESETS_MIN;
 }
 
-static void processes_that_move_the_wal_at_any_moment_harm_nothing(void **state)
+static void processes_that_reset_the_wal_at_any_moment_lose_no_commit(void **state)
 {
 	(void)state;
 	assert_true(run_round());
@@ -269,21 +355,39 @@ static int run_rounds(unsigned rounds)
 	unsigned damaged = 0;
 	for (unsigned n = 0; n < rounds; n++)
 		damaged += !run_round();
-	printf("SQLite %s: %u of %u files damaged\n", sqlite3_libversion(), damaged, rounds);
+	printf("SQLite %s%s%s: %u of %u files damaged\n", sqlite3_libversion(),
+	       other ? " beside that of " : "", other ? other : "", damaged, rounds);
 	return damaged != 0;
+}
+
+static int run_cases(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(checkpoint_that_begins_late_beside_another_process_harms_nothing),
+	    cmocka_unit_test(processes_that_reset_the_wal_at_any_moment_lose_no_commit),
+	};
+	const struct CMUnitTest beside[] = {
+	    cmocka_unit_test(processes_that_reset_the_wal_at_any_moment_lose_no_commit),
+	};
+	const char *given = other;
+	other = NULL;
+	int failed = cmocka_run_group_tests_name("wal-reset", tests, NULL, NULL);
+	other = given;
+	return other ? failed + cmocka_run_group_tests_name("wal-reset, two versions of SQLite", beside,
+	                                                    NULL, NULL)
+	             : failed;
 }
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(checkpoint_that_begins_late_beside_another_process_harms_nothing),
-	    cmocka_unit_test(processes_that_move_the_wal_at_any_moment_harm_nothing),
-	};
 	char command[128];
 	disk_wrap();
+	if (argc == 5 && strcmp(argv[1], "work") == 0)
+		return run_worker(argv + 2);
+	other = argc > 2 ? argv[2] : NULL;
 	scratch_dir("ibid-reset", directory, sizeof directory);
-	int failed = argc > 1 ? run_rounds((unsigned)strtoul(argv[1], NULL, 10))
-	                      : cmocka_run_group_tests_name("wal-reset", tests, NULL, NULL);
+	unsigned rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
+	int failed = rounds ? run_rounds(rounds) : run_cases();
 	snprintf(command, sizeof command, "rm -rf %s", directory);
 	return system(command) != 0 || failed;
 }

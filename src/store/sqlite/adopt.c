@@ -8,6 +8,7 @@
  * transaction. The writer's gate is not entered: the file's lock arbitrates, as between processes.
  */
 #include "store/sqlite/lite.h"
+#include "store/sqlite/wal_vfs.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -196,6 +197,25 @@ static enum ibid_code check_shadows(sqlite3 *db, struct ibid_err *err)
 	return IBID_OK;
 }
 
+/* A checkpoint of the caller's own does not begin under the writer lock, as ibid's do with an old
+ * library (V6 in wal_vfs.c). */
+static enum ibid_code check_checkpoints(struct visit *visit, struct ibid_err *err)
+{
+	int64_t pages = 0;
+	if (sqlite3_libversion_number() >= LITE_VERSION_SAFE)
+		return IBID_OK;
+	enum ibid_code code = lite_number(&visit->conn, LITE_wal_autocheckpoint_get, &pages, err);
+	if (code)
+		return explain(sqlite3_extended_errcode(visit->conn.db), visit, code, err);
+	if (!pages)
+		return IBID_OK;
+	return err_set(
+	    err, IBID_MISUSE,
+	    "the connection checkpoints the WAL, which can lose commits before SQLite 3.51.3 "
+	    "(this is %s): run `pragma wal_autocheckpoint = 0` on it, ibid moves the WAL",
+	    sqlite3_libversion());
+}
+
 static enum ibid_code mark(struct visit *visit, struct ibid_err *err)
 {
 	if (check_shadows(visit->conn.db, err))
@@ -266,7 +286,9 @@ enum ibid_code lite_begin_adopted(struct tx *base, struct arena *arena,
 	struct visit visit;
 	struct begun begun = {.verdict = VERDICT_RUN};
 	visit_init(&visit, (struct lite_adopted *)base);
-	enum ibid_code code = mark(&visit, err);
+	enum ibid_code code = check_checkpoints(&visit, err);
+	if (!code)
+		code = mark(&visit, err);
 	if (!code)
 		code = settle(&visit, begin(&visit, arena, beginning, &begun, err), err);
 	visit_release(&visit);
