@@ -224,7 +224,7 @@ enum ibid_code ibid_payload(struct ibid *ibid, const char *tenant, const char *c
 		return err_set(err, IBID_INVALID, "a command is named by its tenant and its id");
 	enum ibid_code code = ledger_check_process(ibid->ledger, err);
 	if (!code)
-		code = store->ops->get_command(store, &arena, tenant, &id, NULL, &row, err);
+		code = store_get_command(store, &arena, tenant, &id, NULL, &row, err);
 	if (!code)
 		code = keep_read(store, &arena, &row, ibid->ledger->keys, &text, &size, err);
 	char *copy = code ? NULL : malloc(size + 1);

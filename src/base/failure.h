@@ -3,7 +3,7 @@
 #ifndef BASE_FAILURE_H
 #define BASE_FAILURE_H
 
-#include <stdbool.h>
+#include "base/words.h"
 
 /* X(symbol, name, meaning). */
 #define FAILURE_CLASSES(X)                                                                         \
@@ -24,5 +24,6 @@ enum failure_class {
 };
 const char *failure_class_name(enum failure_class class); /* as the stores keep it */
 bool failure_class_read(const char *name, enum failure_class *ret);
+extern struct words failure_class_words;
 
 #endif

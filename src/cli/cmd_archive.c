@@ -190,7 +190,7 @@ static int list_store(const struct args *args, size_t limit)
 	size_t count = 0;
 	enum ibid_code code = open_store(args, false, true, &store, &err);
 	if (!code)
-		code = store->ops->list_archives(store, &arena, limit, &rows, &count, &err);
+		code = store_list_archives(store, &arena, limit, &rows, &count, &err);
 	int exit = code ? say_err(&err) : print_rows(&arena, args, rows, count);
 	store_close(store);
 	arena_release(&arena);

@@ -392,7 +392,7 @@ static enum ibid_code find_row(struct store *store, struct arena *arena, const s
 	enum ibid_code code = id ? IBID_OK : command_by_key(store, arena, args, &identity, err);
 	if (code)
 		return code;
-	code = store->ops->get_command(store, arena, tenant, id, id ? NULL : &identity, ret, err);
+	code = store_get_command(store, arena, tenant, id, id ? NULL : &identity, ret, err);
 	if (code == IBID_NOT_FOUND)
 		return err_set(err, code,
 		               "tenant %s has no such command; `ibid command list --tenant %s` shows those "
@@ -405,23 +405,23 @@ static enum ibid_code read_dossier(struct store *store, struct arena *arena,
                                    const struct args *args, const struct uuid *id,
                                    struct dossier *ret, struct ibid_err *err)
 {
-	const struct store_ops *ops = store->ops;
 	const char *tenant = args->values[OPT_TENANT];
 	enum ibid_code code = find_row(store, arena, args, id, &ret->row, err);
 	const struct uuid *found = &ret->row.id;
 	if (!code)
-		code = ops->list_events(store, arena, tenant, found, EVENTS_MAX, &ret->events,
-		                        &ret->event_count, err);
+		code = store_list_events(store, arena, tenant, found, EVENTS_MAX, &ret->events,
+		                         &ret->event_count, err);
 	if (!code)
-		code = ops->list_audit(store, arena, tenant, found, 1, &ret->audit, &ret->audit_count, err);
+		code = store_list_audit(store, arena, tenant, found, 1, &ret->audit, &ret->audit_count,
+		                        err);
 	if (!code)
-		code = ops->list_evidence(store, arena, tenant, found, &ret->conflicts,
-		                          &ret->conflict_count, err);
+		code = store_list_evidence(store, arena, tenant, found, &ret->conflicts,
+		                           &ret->conflict_count, err);
 	if (!code)
-		code = ops->get_duplicates(store, arena, tenant, found, &ret->duplicates, err);
+		code = store_get_duplicates(store, arena, tenant, found, &ret->duplicates, err);
 	if (!code && args_has(args, OPT_DUPLICATES))
-		code = ops->list_duplicates(store, arena, tenant, found, DUPLICATES_MAX, &ret->seen,
-		                            &ret->seen_count, err);
+		code = store_list_duplicates(store, arena, tenant, found, DUPLICATES_MAX, &ret->seen,
+		                             &ret->seen_count, err);
 	return code;
 }
 
@@ -446,11 +446,11 @@ static enum ibid_code read_items(struct store *store, struct arena *arena,
 	                                        .subject_type = "command",
 	                                        .subject_id = id_text(arena, ret->row.id),
 	                                        .limit = ITEMS_MAX};
-	enum ibid_code code = store->ops->list_exceptions(store, arena, &filter, &ret->items,
-	                                                  &ret->item_count, err);
+	enum ibid_code code = store_list_exceptions(store, arena, &filter, &ret->items,
+	                                            &ret->item_count, err);
 	for (size_t i = 0; !code && i < ret->item_count; i++) {
 		struct exception_row *item = &ret->items[i];
-		code = store->ops->get_exception(store, arena, item->tenant, &item->id, item, err);
+		code = store_get_exception(store, arena, item->tenant, &item->id, item, err);
 		if (!code)
 			item->service_answer = keep_read_service_answer(arena, item, keys);
 	}
@@ -549,7 +549,7 @@ static enum ibid_code read_rows(struct store *store, struct arena *arena, const 
                                 void **ret, size_t *ret_count, struct ibid_err *err)
 {
 	struct command_row *rows = NULL;
-	enum ibid_code code = store->ops->list_commands(store, arena, filter, &rows, ret_count, err);
+	enum ibid_code code = store_list_commands(store, arena, filter, &rows, ret_count, err);
 	*ret = rows;
 	return code;
 }

@@ -271,8 +271,8 @@ static enum ibid_code look_at(struct store *store, struct arena *arena,
 	struct index_row *indexes = arena_array(arena, contract->unique_count + 1, sizeof *indexes);
 	if (!kept || !indexes)
 		return err_set(err, IBID_NOMEM, "out of memory");
-	enum ibid_code code = store->ops->get_contract(store, arena, "command", contract->name,
-	                                               contract->version, kept, err);
+	enum ibid_code code = store_get_contract(store, arena, "command", contract->name,
+	                                         contract->version, kept, err);
 	if (code && code != IBID_NOT_FOUND)
 		return code;
 	*ret = (struct review_live){

@@ -65,8 +65,8 @@ static enum ibid_code check_kept(struct report *report, struct arena *arena, str
                                  const struct contract *contract, struct ibid_err *err)
 {
 	struct contract_row row;
-	enum ibid_code code = store->ops->get_contract(store, arena, contract_kind_name(contract->kind),
-	                                               contract->name, contract->version, &row, err);
+	enum ibid_code code = store_get_contract(store, arena, contract_kind_name(contract->kind),
+	                                         contract->name, contract->version, &row, err);
 	const char *what = arena_printf(arena, "contract %s version %d", contract->name,
 	                                contract->version);
 	if (!what)

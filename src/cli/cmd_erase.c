@@ -119,8 +119,7 @@ static int list(struct store *store, const struct args *args, size_t limit)
 	struct erasure_row *rows = NULL;
 	size_t count = 0;
 	int exit = CLI_OK;
-	if (store->ops->list_erasures(store, &arena, args->values[OPT_TENANT], limit, &rows, &count,
-	                              &err))
+	if (store_list_erasures(store, &arena, args->values[OPT_TENANT], limit, &rows, &count, &err))
 		exit = say_err(&err);
 	else if (!(args_has(args, OPT_JSON) ? print_rows_json : print_rows)(&arena, rows, count))
 		exit = CLI_ERROR;

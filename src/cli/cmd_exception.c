@@ -266,7 +266,7 @@ int cmd_exception_show(const struct args *args)
 		    args->operands[0]);
 	enum ibid_code code = open_store(args, false, true, &store, &err);
 	if (!code)
-		code = store->ops->get_exception(store, &arena, tenant, &id, &row, &err);
+		code = store_get_exception(store, &arena, tenant, &id, &row, &err);
 	if (code == IBID_NOT_FOUND && store)
 		err_set(&err, code,
 		        "tenant %s has no such exception; `ibid exception list --tenant %s --state "
@@ -328,7 +328,7 @@ static enum ibid_code read_rows(struct store *store, struct arena *arena, const 
                                 void **ret, size_t *ret_count, struct ibid_err *err)
 {
 	struct exception_row *rows = NULL;
-	enum ibid_code code = store->ops->list_exceptions(store, arena, filter, &rows, ret_count, err);
+	enum ibid_code code = store_list_exceptions(store, arena, filter, &rows, ret_count, err);
 	*ret = rows;
 	return code;
 }

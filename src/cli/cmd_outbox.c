@@ -267,9 +267,9 @@ static enum ibid_code read_rows(struct store *store, struct arena *arena, const 
 	struct outbox_row *rows = NULL;
 	struct pause_row *pauses = NULL;
 	size_t count = 0, pause_count = 0;
-	enum ibid_code code = store->ops->list_outbox(store, arena, wanted, &rows, &count, err);
+	enum ibid_code code = store_list_outbox(store, arena, wanted, &rows, &count, err);
 	if (!code)
-		code = store->ops->list_pauses(store, arena, wanted->tenant, &pauses, &pause_count, err);
+		code = store_list_pauses(store, arena, wanted->tenant, &pauses, &pause_count, err);
 	if (code)
 		return code;
 	struct shown *shown = arena_array(arena, count, sizeof *shown);

@@ -11,7 +11,7 @@ void pause_json(struct str *out, struct arena *arena, const struct pause_row *ro
 	obj_text(out, "kind", pause_kind_name(row->kind));
 	obj_text(out, "name", *row->name ? row->name : NULL);
 	obj_text(out, "tenant", *row->tenant ? row->tenant : NULL);
-	obj_text(out, "source", row->by_relay ? "relay" : "person");
+	obj_text(out, "source", pause_source_name(row->source));
 	obj_text(out, "by", row->by);
 	obj_text(out, "reason", row->reason);
 	obj_text(out, "since", time_text(arena, row->since_us));
@@ -43,7 +43,7 @@ static enum ibid_code read_rows(struct store *store, struct arena *arena, const 
                                 void **ret, size_t *ret_count, struct ibid_err *err)
 {
 	struct pause_row *rows = NULL;
-	enum ibid_code code = store->ops->list_pauses(store, arena, tenant, &rows, ret_count, err);
+	enum ibid_code code = store_list_pauses(store, arena, tenant, &rows, ret_count, err);
 	*ret = rows;
 	return code;
 }

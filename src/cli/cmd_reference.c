@@ -47,7 +47,7 @@ static enum ibid_code find(struct store *store, struct arena *arena,
                            const struct reference_filter *filter, struct reference_row **ret,
                            size_t *ret_count, struct ibid_err *err)
 {
-	enum ibid_code code = store->ops->list_references(store, arena, filter, ret, ret_count, err);
+	enum ibid_code code = store_list_references(store, arena, filter, ret, ret_count, err);
 	if (code || *ret_count)
 		return code;
 	if (filter->external_id)

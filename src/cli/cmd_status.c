@@ -35,8 +35,8 @@ static enum ibid_code compare_one(struct store *store, struct arena *arena,
                                   struct ibid_err *err)
 {
 	struct contract_row row;
-	enum ibid_code code = store->ops->get_contract(store, arena, contract_kind_name(contract->kind),
-	                                               contract->name, contract->version, &row, err);
+	enum ibid_code code = store_get_contract(store, arena, contract_kind_name(contract->kind),
+	                                         contract->name, contract->version, &row, err);
 	ret->count++;
 	if (code == IBID_NOT_FOUND)
 		ret->missing++;
@@ -78,7 +78,7 @@ static enum ibid_code look(struct store *store, struct arena *arena, const char 
 	if (!code)
 		code = store->ops->measure(store, arena, &ret->ledger, err);
 	if (!code)
-		code = store->ops->list_pauses(store, arena, NULL, &ret->pauses, &ret->pause_count, err);
+		code = store_list_pauses(store, arena, NULL, &ret->pauses, &ret->pause_count, err);
 	if (!code)
 		code = look_at_outbox(store, arena, ret, err);
 	if (!code && dir) {
@@ -261,8 +261,9 @@ static void print_pauses(struct arena *arena, const struct status *status)
 	for (size_t i = 0; i < status->pause_count; i++) {
 		const struct pause_row *row = &status->pauses[i];
 		print_line("paused", pause_line(arena, row), "",
-		           row->by_relay ? arena_printf(arena, "← ibid resume destination %s", row->name)
-		                         : NULL);
+		           row->source == PAUSE_BY_RELAY
+		               ? arena_printf(arena, "← ibid resume destination %s", row->name)
+		               : NULL);
 	}
 }
 

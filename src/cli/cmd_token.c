@@ -123,7 +123,7 @@ int cmd_token_create(const struct args *args)
 	row.token = token_make(env_system(), text);
 	enum ibid_code code = open_store(args, false, true, &store, &err);
 	if (!code)
-		code = store->ops->put_token(store, &row, &err);
+		code = store_put_token(store, &row, &err);
 	if (code)
 		exit = say_err(&err);
 	else if (!show_made(args, &arena, &row, text))
@@ -139,7 +139,7 @@ static enum ibid_code read_rows(struct store *store, struct arena *arena, const 
                                 void **ret, size_t *ret_count, struct ibid_err *err)
 {
 	struct token_row *rows = NULL;
-	enum ibid_code code = store->ops->list_tokens(store, arena, filter, &rows, ret_count, err);
+	enum ibid_code code = store_list_tokens(store, arena, filter, &rows, ret_count, err);
 	*ret = rows;
 	return code;
 }
@@ -219,9 +219,9 @@ int cmd_token_revoke(const struct args *args)
 	const char *by = args_has(args, OPT_BY) ? args->values[OPT_BY] : user_name(&arena);
 	enum ibid_code code = open_store(args, false, true, &store, &err);
 	if (!code)
-		code = store->ops->revoke_token(store, id, by, env_wall_us(env_system()), &err);
+		code = store_revoke_token(store, id, by, env_wall_us(env_system()), &err);
 	if (!code)
-		code = store->ops->get_token(store, &arena, id, &row, &err);
+		code = store_get_token(store, &arena, id, &row, &err);
 	if (code == IBID_NOT_FOUND && store)
 		err_set(&err, code, "there is no token %s: `ibid token list` shows those that there are",
 		        id);

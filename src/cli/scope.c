@@ -156,7 +156,7 @@ enum ibid_code command_by_key(struct store *store, struct arena *arena, const st
 		return IBID_OK;
 	enum ibid_code code = scope ? read_wish(arena, scope, &wish, err) : IBID_OK;
 	if (!code)
-		code = store->ops->list_commands(store, arena, &filter, &rows, &count, err);
+		code = store_list_commands(store, arena, &filter, &rows, &count, err);
 	if (!code && !count)
 		code = err_set(err, IBID_NOT_FOUND,
 		               "tenant %s has no command %s with key %s; `ibid command list --tenant %s` "

@@ -219,7 +219,7 @@ static enum ibid_code open_exception(struct submission *sub, struct tx *tx,
 	item.service_answer = keep_service_answer(sub, row, sub->end.service_answer);
 	if (sub->attempt.failed)
 		return err_set(err, IBID_NOMEM, "out of memory");
-	return tx->store->ops->put_exception(tx, &item, err);
+	return store_put_exception(tx, &item, err);
 }
 
 /* Write the row of a rejection or failure; of what is unknown, with its exception. */
@@ -272,7 +272,7 @@ static enum ibid_code record_success(struct submission *sub, struct tx **tx,
 	for (size_t i = 0; !code && work && i < work->event_count; i++)
 		code = ops->put_event(*tx, &work->events[i], err);
 	if (!code)
-		code = ops->put_audit(*tx, &audit, err);
+		code = store_put_audit(*tx, &audit, err);
 	if (!code)
 		code = keep_row(sub, *tx, &row, previous, err);
 	if (code == IBID_RETRY) {
@@ -463,8 +463,8 @@ static enum ibid_code await_worker(struct submission *sub, int64_t wait_us, stru
 	int64_t deadline_us = env_steady_us(env) + wait_us;
 	for (;;) {
 		struct command_row row;
-		enum ibid_code code = store->ops->get_command(store, &sub->attempt, sub->identity.tenant,
-		                                              NULL, &sub->identity, &row, err);
+		enum ibid_code code = store_get_command(store, &sub->attempt, sub->identity.tenant, NULL,
+		                                        &sub->identity, &row, err);
 		int64_t left_us = deadline_us - env_steady_us(env);
 		if (code == IBID_NOT_FOUND)
 			return IBID_OK;
@@ -573,7 +573,7 @@ static enum ibid_code keep_evidence(const struct submission *sub, const struct c
 {
 	struct store *store = sub->ledger->store;
 	struct key_conflict_row evidence = submission_evidence(sub, row, fingerprint);
-	enum ibid_code code = store->ops->put_evidence(store, &evidence, err);
+	enum ibid_code code = store_put_evidence(store, &evidence, err);
 	return code ? err_prefix(err,
 	                         "the key was used for another payload, but the evidence can't be kept")
 	            : IBID_OK;

@@ -36,8 +36,8 @@ static enum ibid_code find_command(struct action *action, struct ibid_err *err)
 		return err_set(err, IBID_CONTRACT,
 		               "the exception is about %s, which is not the id of a command",
 		               action->subject_id);
-	enum ibid_code code = store->ops->get_command(
-	    store, action->arena, action->request->actor->tenant, &id, NULL, &found->row, err);
+	enum ibid_code code = store_get_command(store, action->arena, action->request->actor->tenant,
+	                                        &id, NULL, &found->row, err);
 	if (code == IBID_NOT_FOUND)
 		return err_set(err, IBID_CONTRACT,
 		               "the command %s that the exception is about is not in the "

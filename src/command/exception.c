@@ -89,5 +89,5 @@ enum ibid_code command_exception_end(struct tx *tx, struct arena *arena,
 	};
 	if (arena->failed)
 		return err_set(err, IBID_NOMEM, "out of memory");
-	return tx->store->ops->resolve_exception(tx, &end, err);
+	return store_resolve_exception(tx, &end, err);
 }

@@ -42,8 +42,7 @@ enum ibid_code external_key_of_exception(struct store *store, struct arena *aren
 	*ret = NULL;
 	if (strcmp(row->subject_type, "command") != 0 || !uuid_read(row->subject_id, &id))
 		return IBID_OK;
-	enum ibid_code code = store->ops->get_command(store, arena, row->tenant, &id, NULL, &command,
-	                                              err);
+	enum ibid_code code = store_get_command(store, arena, row->tenant, &id, NULL, &command, err);
 	if (!code)
 		*ret = external_key_of_row(arena, &command);
 	return code == IBID_NOT_FOUND ? IBID_OK : code;

@@ -92,7 +92,7 @@ enum ibid_code keep_row(struct submission *sub, struct tx *tx, const struct comm
 		code = command_exception_end(tx, &sub->attempt, row, sub->by_person, err);
 	if (!code)
 		code = keep_payload(sub, row, previous, &writes, &payload, err);
-	return !code && writes ? tx->store->ops->put_payload(tx, &payload, err) : code;
+	return !code && writes ? store_put_payload(tx, &payload, err) : code;
 }
 
 const char *keep_text(struct submission *sub, const char *text)
@@ -180,11 +180,11 @@ enum ibid_code keep_read(struct store *store, struct arena *arena, const struct 
 	struct payload_row payload = {0};
 	struct contract_row kept;
 	struct contract *contract = NULL;
-	enum ibid_code code = store->ops->get_payload(store, arena, row->identity.tenant, &row->id,
-	                                              &payload, err);
+	enum ibid_code code = store_get_payload(store, arena, row->identity.tenant, &row->id, &payload,
+	                                        err);
 	if (!code && keys)
-		code = store->ops->get_contract(store, arena, "command", row->identity.operation,
-		                                row->contract_version, &kept, err);
+		code = store_get_contract(store, arena, "command", row->identity.operation,
+		                          row->contract_version, &kept, err);
 	if (code == IBID_NOT_FOUND && payload.text)
 		code = err_set(err, IBID_CONTRACT, "version %d of the contract of %s is not in the store",
 		               row->contract_version, row->identity.operation);

@@ -49,8 +49,8 @@ static enum ibid_code check_identity(struct store *store, const struct contracts
 	struct arena arena = {0};
 	struct contract_row row;
 	struct contract *kept = NULL;
-	enum ibid_code code = store->ops->get_contract(store, &arena, "command", contract->name, 0,
-	                                               &row, err);
+	enum ibid_code code = store_get_contract(store, &arena, "command", contract->name, 0, &row,
+	                                         err);
 	if (!code)
 		code = contract_from_text(&arena, row.text, &kept, err);
 	const char *change = code ? NULL : identity_change(&contract->key, &kept->key);
@@ -77,7 +77,7 @@ static enum ibid_code keep_contract(struct store *store, const struct contracts 
 	    .text = contract->text,
 	    .at_us = env_wall_us(env),
 	};
-	enum ibid_code code = store->ops->put_contract(store, &row, err);
+	enum ibid_code code = store_put_contract(store, &row, err);
 	if (code == IBID_CONTRACT)
 		code = err_set(err, IBID_CONTRACT,
 		               "%s/%s: version %d of %s was changed after it was put to use; %s, so a "
@@ -274,8 +274,8 @@ static enum ibid_code past_contract(struct ledger *ledger, enum contract_kind ki
 	struct contract_row row;
 	if (!past)
 		return err_set(err, IBID_NOMEM, "out of memory");
-	enum ibid_code code = ledger->store->ops->get_contract(
-	    ledger->store, &past->arena, contract_kind_name(kind), name, version, &row, err);
+	enum ibid_code code = store_get_contract(ledger->store, &past->arena, contract_kind_name(kind),
+	                                         name, version, &row, err);
 	if (!code)
 		code = contract_from_text(&past->arena, row.text, &past->contract, err);
 	if (code) {

@@ -274,8 +274,8 @@ static enum ibid_code recover_stale(struct round *round, struct ibid_err *err)
 {
 	struct store *store = round->ledger->store;
 	struct command_filter filter = filter_of(round, round->recovery.limit);
-	enum ibid_code code = store->ops->list_stale(store, &round->arena, &filter, &round->stale,
-	                                             &round->stale_count, err);
+	enum ibid_code code = store_list_stale(store, &round->arena, &filter, &round->stale,
+	                                       &round->stale_count, err);
 	for (size_t i = 0; !code && i < round->stale_count; i++)
 		code = recover_one(round, &round->stale[i], err);
 	return code;
@@ -328,7 +328,7 @@ static enum ibid_code resolve_unknown(struct round *round, struct ibid_err *err)
 	while (!code && count == UNKNOWN_PAGE && round->visited < round->recovery.limit) {
 		struct arena arena = {0};
 		struct command_row *rows = NULL;
-		code = store->ops->list_unknown(store, &arena, &filter, &rows, &count, err);
+		code = store_list_unknown(store, &arena, &filter, &rows, &count, err);
 		if (!code && count) {
 			last = rows[count - 1].id;
 			filter.after = &last;

@@ -92,10 +92,10 @@ static enum ibid_code look_at_item(struct action *action, const struct uuid *id,
 	struct approval_row *newest = NULL;
 	size_t count = 0;
 	uuid_write(*id, action->item_id);
-	enum ibid_code code = store->ops->list_approvals(store, action->arena, tenant, "exception",
-	                                                 action->item_id, 1, &newest, &count, err);
+	enum ibid_code code = store_list_approvals(store, action->arena, tenant, "exception",
+	                                           action->item_id, 1, &newest, &count, err);
 	if (!code)
-		code = store->ops->get_exception(store, action->arena, tenant, id, &result->item, err);
+		code = store_get_exception(store, action->arena, tenant, id, &result->item, err);
 	if (code == IBID_NOT_FOUND)
 		return err_set(err, code,
 		               "tenant %s has no such exception; `ibid exception list --tenant %s "
@@ -349,17 +349,16 @@ static enum ibid_code read_proposal(struct action *action, struct ibid_err *err)
 enum ibid_code action_record_write(struct tx *tx, const struct action_record *record,
                                    struct ibid_err *err)
 {
-	const struct store_ops *ops = tx->store->ops;
 	enum ibid_code code = IBID_OK;
 	if (record->assignment)
-		code = ops->assign_exception(tx, record->assignment, err);
+		code = store_assign_exception(tx, record->assignment, err);
 	if (!code && record->end)
-		code = ops->resolve_exception(tx, record->end, err);
+		code = store_resolve_exception(tx, record->end, err);
 	if (!code && record->proposal)
-		code = ops->put_approval(tx, record->proposal, err);
+		code = store_put_approval(tx, record->proposal, err);
 	if (!code && record->decision)
-		code = ops->decide_approval(tx, record->decision, err);
-	return code ? code : ops->put_action(tx, &record->action, err);
+		code = store_decide_approval(tx, record->decision, err);
+	return code ? code : store_put_action(tx, &record->action, err);
 }
 
 static struct action_record record_of(struct action *action, const char *name, const char *with)

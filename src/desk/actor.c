@@ -7,7 +7,7 @@ enum ibid_code actor_confirm(struct store *store, struct arena *arena, const str
                              int64_t now_us, struct token_row *ret, struct ibid_err *err)
 {
 	struct token_row row;
-	enum ibid_code code = store->ops->get_token(store, arena, token->id, &row, err);
+	enum ibid_code code = store_get_token(store, arena, token->id, &row, err);
 	if (code == IBID_NOT_FOUND)
 		return err_set(err, IBID_DENIED, refused);
 	if (code)

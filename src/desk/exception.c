@@ -39,7 +39,7 @@ enum ibid_code exception_newest(struct store *store, struct arena *arena,
 	size_t count = 0;
 	filter.queue = -1;
 	filter.limit = 1;
-	enum ibid_code code = store->ops->list_exceptions(store, arena, &filter, &rows, &count, err);
+	enum ibid_code code = store_list_exceptions(store, arena, &filter, &rows, &count, err);
 	if (!code)
 		*ret = count ? rows : NULL;
 	return code;
@@ -52,12 +52,12 @@ enum ibid_code exception_history(struct store *store, struct arena *arena,
 	struct exception_history history = {0};
 	char id[UUID_TEXT_SIZE];
 	uuid_write(item->id, id);
-	enum ibid_code code = store->ops->list_actions(store, arena, item->tenant, "exception", id,
-	                                               HISTORY_MAX, &history.actions,
-	                                               &history.action_count, err);
+	enum ibid_code code = store_list_actions(store, arena, item->tenant, "exception", id,
+	                                         HISTORY_MAX, &history.actions, &history.action_count,
+	                                         err);
 	if (!code)
-		code = store->ops->list_approvals(store, arena, item->tenant, "exception", id, HISTORY_MAX,
-		                                  &history.approvals, &history.approval_count, err);
+		code = store_list_approvals(store, arena, item->tenant, "exception", id, HISTORY_MAX,
+		                            &history.approvals, &history.approval_count, err);
 	if (!code)
 		*ret = history;
 	return code;

@@ -115,8 +115,8 @@ void answer_exception(struct request *request, const struct uuid *id)
 	struct more more = {0};
 	struct ibid_err err = {0};
 	struct str out = STR_INIT(DOCUMENT_BYTES_MAX);
-	enum ibid_code code = store->ops->get_exception(store, &request->arena,
-	                                                request->principal.tenant, id, &row, &err);
+	enum ibid_code code = store_get_exception(store, &request->arena, request->principal.tenant, id,
+	                                          &row, &err);
 	if (!code)
 		code = exception_history(store, &request->arena, &row, &more.history, &err);
 	if (!code)
@@ -208,7 +208,7 @@ static void look_through(void *user)
 	const char *wrong = read_filter(request, &filter, &after);
 	if (wrong) {
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST, "%s", wrong);
-	} else if (store->ops->list_exceptions(store, &reading, &filter, &rows, &count, &err)) {
+	} else if (store_list_exceptions(store, &reading, &filter, &rows, &count, &err)) {
 		failure_answer(request, &err);
 	} else {
 		obj_begin(&out, NULL, '{');

@@ -94,8 +94,8 @@ static enum ibid_code read_origin(struct request *request, struct command_row *r
 	size_t count = 0;
 	if (row->state != COMMAND_COMPLETED)
 		return IBID_OK;
-	enum ibid_code code = store->ops->list_audit(store, &request->arena, row->identity.tenant,
-	                                             &row->id, 1, &audit, &count, err);
+	enum ibid_code code = store_list_audit(store, &request->arena, row->identity.tenant, &row->id,
+	                                       1, &audit, &count, err);
 	if (code || !count)
 		return code;
 	row->correlation_id = audit->correlation_id;
@@ -134,8 +134,8 @@ static void look_up_operation(void *user)
 	struct ibid_err err = {0};
 	enum ibid_code code = IBID_NOT_FOUND;
 	if (uuid_read(request->params[0], &id))
-		code = store->ops->get_command(store, &request->arena, request->principal.tenant, &id, NULL,
-		                               &row, &err);
+		code = store_get_command(store, &request->arena, request->principal.tenant, &id, NULL, &row,
+		                         &err);
 	answer_command(request, code, &row, &err);
 	request_answered(request);
 }
@@ -166,8 +166,8 @@ static void look_up_command(void *user)
 	              "the query of the path has a %% that no two hex digits follow, or holds a NUL")
 	        : scope_of(&request->arena, request->contract, &sender, &identity.scope, &err);
 	if (!code)
-		code = store->ops->get_command(store, &request->arena, identity.tenant, NULL, &identity,
-		                               &row, &err);
+		code = store_get_command(store, &request->arena, identity.tenant, NULL, &identity, &row,
+		                         &err);
 	answer_command(request, code, &row, &err);
 	request_answered(request);
 }
@@ -235,7 +235,7 @@ static void look_through(void *user)
 		request_answered(request);
 		return;
 	}
-	if (store->ops->list_commands(store, &reading, &filter, &rows, &count, &err)) {
+	if (store_list_commands(store, &reading, &filter, &rows, &count, &err)) {
 		failure_answer(request, &err);
 	} else {
 		obj_begin(&out, NULL, '{');

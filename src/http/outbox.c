@@ -214,8 +214,8 @@ static void look_through(void *user)
 	const char *wrong = read_filter(request, &filter, &after);
 	if (wrong)
 		answer_problem(&request->answer, &request->arena, PROBLEM_BAD_REQUEST, "%s", wrong);
-	else if (store->ops->list_outbox(store, &reading, &filter, &rows, &count, &err) ||
-	         store->ops->list_pauses(store, &reading, filter.tenant, &pauses, &pause_count, &err))
+	else if (store_list_outbox(store, &reading, &filter, &rows, &count, &err) ||
+	         store_list_pauses(store, &reading, filter.tenant, &pauses, &pause_count, &err))
 		failure_answer(request, &err);
 	else
 		answer_page(request, rows, count, (struct pauses_found){pauses, pause_count},

@@ -11,7 +11,7 @@ void add_pause(struct str *out, const struct pause_row *row)
 	obj_text(out, "kind", pause_kind_name(row->kind));
 	if (*row->name)
 		obj_text(out, "name", row->name);
-	obj_text(out, "source", row->by_relay ? "relay" : "person");
+	obj_text(out, "source", pause_source_name(row->source));
 	obj_text(out, "by", row->by);
 	obj_text(out, "reason", row->reason);
 	add_time(out, "since", row->since_us);
@@ -26,8 +26,7 @@ static void look_through(void *user)
 	struct str out = STR_INIT(DOCUMENT_BYTES_MAX);
 	struct ibid_err err = {0};
 	size_t count = 0;
-	if (store->ops->list_pauses(store, &request->arena, request->principal.tenant, &rows, &count,
-	                            &err)) {
+	if (store_list_pauses(store, &request->arena, request->principal.tenant, &rows, &count, &err)) {
 		failure_answer(request, &err);
 	} else {
 		obj_begin(&out, NULL, '{');

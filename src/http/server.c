@@ -278,7 +278,7 @@ static enum ibid_code look_at_store(struct server *server, struct store *store,
 	if (code)
 		return code;
 	int64_t began_us = env_steady_us(server->env);
-	code = store->ops->get_command(store, &arena, "-", &none, NULL, &row, err);
+	code = store_get_command(store, &arena, "-", &none, NULL, &row, err);
 	metrics_store_asked(server->metrics, env_steady_us(server->env) - began_us);
 	arena_release(&arena);
 	return code == IBID_NOT_FOUND ? IBID_OK : code;
@@ -458,7 +458,7 @@ static bool has_token(struct store *store, int64_t now_us)
 	size_t count = TOKENS_PAGE;
 	bool found = false;
 	while (!found && count == TOKENS_PAGE) {
-		if (store->ops->list_tokens(store, &arena, &filter, &rows, &count, &ignored))
+		if (store_list_tokens(store, &arena, &filter, &rows, &count, &ignored))
 			found = true; /* nobody knows */
 		for (size_t i = 0; !found && i < count; i++)
 			found = !rows[i].revoked_us && (!rows[i].expires_us || rows[i].expires_us > now_us);

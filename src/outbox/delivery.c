@@ -29,8 +29,8 @@ static enum ibid_code find_hold(struct action *action, struct ibid_err *err)
 	struct store *store = action->desk->store;
 	struct hold_row *rows = NULL;
 	size_t count = 0;
-	enum ibid_code code = store->ops->list_holds(store, action->arena, found->event.tenant,
-	                                             &found->event.id, &rows, &count, err);
+	enum ibid_code code = store_list_holds(store, action->arena, found->event.tenant,
+	                                       &found->event.id, &rows, &count, err);
 	if (code)
 		return code;
 	result->is_held = false;
@@ -69,8 +69,7 @@ static enum ibid_code find(struct action *action, struct ibid_err *err)
 	const char *destination = arena_strndup(action->arena, of, (size_t)(slash - of));
 	if (!found || !destination)
 		return err_set(err, IBID_NOMEM, "out of memory");
-	enum ibid_code code = store->ops->get_event(store, action->arena, tenant, &id, &found->event,
-	                                            err);
+	enum ibid_code code = store_get_event(store, action->arena, tenant, &id, &found->event, err);
 	if (code == IBID_NOT_FOUND && action->by_item)
 		return err_set(err, IBID_CONTRACT, "the event of %s is not there", of);
 	if (code == IBID_NOT_FOUND)
@@ -104,8 +103,8 @@ static enum ibid_code refuse_not_held(struct action *action, struct ibid_err *er
 	struct store *store = action->desk->store;
 	struct delivery_row *rows = NULL;
 	size_t count = 0;
-	enum ibid_code code = store->ops->list_deliveries(store, action->arena, found->event.tenant,
-	                                                  &found->event.id, &rows, &count, err);
+	enum ibid_code code = store_list_deliveries(store, action->arena, found->event.tenant,
+	                                            &found->event.id, &rows, &count, err);
 	if (code)
 		return code;
 	for (size_t i = 0; i < count; i++) {
@@ -165,7 +164,7 @@ static enum ibid_code decide(struct action *action, struct tx *tx, enum hold_sta
 	    .from = action->by_item ? HOLD_PARKED : HOLD_FAILED,
 	    .to = to,
 	};
-	return tx->store->ops->decide_hold(tx, &decision, err);
+	return store_decide_hold(tx, &decision, err);
 }
 
 static enum ibid_code release(struct action *action, struct tx *tx,
@@ -197,7 +196,7 @@ static enum ibid_code end_items(struct action *action, struct tx *tx, const char
 	                                            : IBID_OK;
 	for (int queue = 0; !code && queue < EXCEPTION_QUEUE_COUNT; queue++) {
 		end.queue = (enum exception_queue)queue;
-		code = tx->store->ops->resolve_exception(tx, &end, err);
+		code = store_resolve_exception(tx, &end, err);
 	}
 	return code;
 }
@@ -215,7 +214,7 @@ static enum ibid_code cancel(struct action *action, struct tx *tx,
 	size_t left = 0;
 	const char *at = event_header(&found->event, "deliver_to", &left);
 	assert(record->end); /* what is not parked can't be cancelled: check */
-	enum ibid_code code = tx->store->ops->withdraw_event(tx, &withdrawal, err);
+	enum ibid_code code = store_withdraw_event(tx, &withdrawal, err);
 	while (!code && at && left) {
 		size_t size = strcspn(at, ",\"");
 		const char *destination = arena_strndup(action->arena, at, size);
@@ -239,8 +238,7 @@ static enum ibid_code show_pauses(struct action *action, struct ibid_err *err)
 	struct store *store = action->desk->store;
 	struct pause_row *rows = NULL;
 	size_t count = 0, kept = 0;
-	enum ibid_code code = store->ops->list_pauses(store, action->arena, event.tenant, &rows, &count,
-	                                              err);
+	enum ibid_code code = store_list_pauses(store, action->arena, event.tenant, &rows, &count, err);
 	if (code)
 		return code;
 	for (size_t i = 0; i < count; i++)
@@ -259,8 +257,8 @@ static enum ibid_code show_arrived(struct action *action, struct ibid_err *err)
 	const char *names = NULL;
 	struct delivery_row *rows = NULL;
 	size_t count = 0;
-	enum ibid_code code = store->ops->list_deliveries(store, action->arena, found->event.tenant,
-	                                                  &found->event.id, &rows, &count, err);
+	enum ibid_code code = store_list_deliveries(store, action->arena, found->event.tenant,
+	                                            &found->event.id, &rows, &count, err);
 	if (code)
 		return code;
 	for (size_t i = 0; i < count; i++)

@@ -39,14 +39,14 @@ enum ibid_code outbox_file_read(struct store *store, struct arena *arena, const 
 {
 	const struct outbox_filter filter = {.tenant = tenant, .event_id = id, .state = -1};
 	struct outbox_file file = {.row_count = 0};
-	enum ibid_code code = store->ops->get_event(store, arena, tenant, id, &file.event, err);
+	enum ibid_code code = store_get_event(store, arena, tenant, id, &file.event, err);
 	if (!code)
-		code = store->ops->list_outbox(store, arena, &filter, &file.rows, &file.row_count, err);
+		code = store_list_outbox(store, arena, &filter, &file.rows, &file.row_count, err);
 	if (!code)
-		code = store->ops->list_deliveries(store, arena, tenant, id, &file.deliveries,
-		                                   &file.delivery_count, err);
+		code = store_list_deliveries(store, arena, tenant, id, &file.deliveries,
+		                             &file.delivery_count, err);
 	if (!code)
-		code = store->ops->list_pauses(store, arena, tenant, &file.pauses, &file.pause_count, err);
+		code = store_list_pauses(store, arena, tenant, &file.pauses, &file.pause_count, err);
 	if (code)
 		return code;
 	file.exceptions = arena_array(arena, file.row_count, sizeof *file.exceptions);

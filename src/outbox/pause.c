@@ -70,8 +70,8 @@ static enum ibid_code look(struct action *action, struct found *found, struct ib
 	struct store *store = action->desk->store;
 	struct pause_row *rows = NULL;
 	size_t count = 0;
-	enum ibid_code code = store->ops->list_pauses(
-	    store, action->arena, action->request->actor->tenant, &rows, &count, err);
+	enum ibid_code code = store_list_pauses(store, action->arena, action->request->actor->tenant,
+	                                        &rows, &count, err);
 	for (size_t i = 0; !code && i < count; i++) {
 		if (rows[i].kind != found->kind || strcmp(rows[i].name, found->name) != 0)
 			continue;
@@ -113,7 +113,7 @@ static enum ibid_code check_destination(struct action *action, const char *name,
 	struct lane_row *lanes = NULL;
 	size_t count = 0;
 	const char *known = "";
-	enum ibid_code code = store->ops->list_lanes(store, action->arena, &lanes, &count, err);
+	enum ibid_code code = store_list_lanes(store, action->arena, &lanes, &count, err);
 	for (size_t i = 0; !code && i < count; i++) {
 		if (strcmp(lanes[i].destination, name) == 0)
 			return IBID_OK;
@@ -183,14 +183,13 @@ static enum ibid_code pause(struct action *action, struct tx *tx,
 	    .reason = record->action.reason,
 	    .since_us = action->now_us,
 	};
-	return tx->store->ops->put_pause(tx, &action->result->pause, err);
+	return store_put_pause(tx, &action->result->pause, err);
 }
 
 /* The exception that tells about it may be another tenant's. */
 static enum ibid_code resume(struct action *action, struct tx *tx,
                              const struct action_record *record, struct ibid_err *err)
 {
-	const struct store_ops *ops = tx->store->ops;
 	const struct pause_row *row = &action->result->pause;
 	const struct exception_end item = {
 	    .tenant = row->item_tenant,
@@ -203,8 +202,8 @@ static enum ibid_code resume(struct action *action, struct tx *tx,
 	    .note = record->action.reason,
 	};
 	bool other = row->item_tenant && !action->by_item;
-	enum ibid_code code = ops->end_pause(tx, row, err);
-	return code || !other ? code : ops->resolve_exception(tx, &item, err);
+	enum ibid_code code = store_end_pause(tx, row, err);
+	return code || !other ? code : store_resolve_exception(tx, &item, err);
 }
 
 static const struct action_rule for_all[] = {

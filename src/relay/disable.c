@@ -16,7 +16,7 @@ static enum ibid_code write_pause(struct relay *relay, struct arena *arena,
 	    .kind = PAUSE_DESTINATION,
 	    .tenant = "",
 	    .name = item.subject_id,
-	    .by_relay = true,
+	    .source = PAUSE_BY_RELAY,
 	    .by = "relay",
 	    .reason = arena_printf(arena, "%s: %s", refusal->reason, refusal->why),
 	    .since_us = item.opened_us,
@@ -31,9 +31,9 @@ static enum ibid_code write_pause(struct relay *relay, struct arena *arena,
 		code = err_set(err, IBID_RETRY,
 		               "the destination was paused or resumed by somebody else meanwhile");
 	if (!code)
-		code = store->ops->put_pause(tx, &pause, err);
+		code = store_put_pause(tx, &pause, err);
 	if (!code)
-		code = store->ops->put_exception(tx, &item, err);
+		code = store_put_exception(tx, &item, err);
 	if (!code)
 		code = store->ops->commit(&tx, arena, &outcome, err);
 	store->ops->rollback(&tx);

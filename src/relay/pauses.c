@@ -65,7 +65,7 @@ static enum ibid_code read_now(struct pauses *pauses, struct store *store, struc
 	struct paused read = {.version = pauses->version + 1};
 	struct pause_row *rows = NULL;
 	size_t count = 0;
-	enum ibid_code code = store->ops->list_pauses(store, &read.arena, NULL, &rows, &count, err);
+	enum ibid_code code = store_list_pauses(store, &read.arena, NULL, &rows, &count, err);
 	if (!code)
 		count = sort_out(&read, rows, count, pauses->destination);
 	ret->changed = !code && (!pauses->version || !same(pauses, rows, count));

@@ -73,13 +73,13 @@ static enum ibid_code find_by_key(struct store *store, struct arena *arena,
 	if (erasure->scope) {
 		struct identity identity = {erasure->tenant, erasure->operation, erasure->scope,
 		                            erasure->key};
-		enum ibid_code code = store->ops->get_command(store, arena, erasure->tenant, NULL,
-		                                              &identity, &row, err);
+		enum ibid_code code = store_get_command(store, arena, erasure->tenant, NULL, &identity,
+		                                        &row, err);
 		if (!code)
 			*ret = row.id;
 		return code;
 	}
-	enum ibid_code code = store->ops->list_commands(store, arena, &filter, &rows, &count, err);
+	enum ibid_code code = store_list_commands(store, arena, &filter, &rows, &count, err);
 	if (code)
 		return code;
 	if (!count)
@@ -104,8 +104,7 @@ static enum ibid_code find_by_id(struct store *store, struct arena *arena,
 		return err_set(err, IBID_INVALID,
 		               "\"%.100s\" is not the id of a command; `ibid command list` shows ids",
 		               erasure->command_id);
-	enum ibid_code code = store->ops->get_command(store, arena, erasure->tenant, ret, NULL, &row,
-	                                              err);
+	enum ibid_code code = store_get_command(store, arena, erasure->tenant, ret, NULL, &row, err);
 	if (code == IBID_NOT_FOUND)
 		return err_set(err, code, "tenant %s has no such command", erasure->tenant);
 	return code;

@@ -67,4 +67,11 @@ struct restore_count {
 	int64_t restored, present; /* put back, and there already */
 };
 
+extern const struct row_shape archive_shape;
+
+/* Newest first. */
+IBID_CHECK enum ibid_code store_list_archives(struct store *, struct arena *, size_t limit,
+                                              struct archive_row **ret, size_t *ret_count,
+                                              struct ibid_err *);
+
 #endif

@@ -84,6 +84,7 @@ enum hold_state {
 };
 const char *hold_state_name(enum hold_state state); /* as the stores keep it */
 bool hold_state_read(const char *name, enum hold_state *ret);
+extern struct words hold_state_words;
 
 /* Reasons of a hold that is nobody's failure. */
 #define HOLD_EARLY    "PREDECESSOR_COMES" /* it was read before the one that it comes behind */
@@ -237,5 +238,45 @@ struct backlog_row {
 /* Bring the counters up to date, in `pieces` pieces at most: with less it is only more to count for
  * whoever comes next. Nobody waits long for a piece. */
 IBID_CHECK enum ibid_code outbox_count(struct store *store, size_t pieces, struct ibid_err *err);
+
+extern const struct row_shape lane_shape, delivery_shape, hold_shape;
+extern const struct row_shape outbox_shape, outbox_filter_shape, backlog_shape;
+
+/* ---- Verbs ---------------------------------------------------------------------------------- */
+
+/* Change what is held as a person decided. Before the verbs on its item, whose rows a
+ * settlement locks in this order, too. IBID_RETRY, from here or from commit: it is not held in
+ * that state any more. */
+IBID_CHECK enum ibid_code store_decide_hold(struct tx *, const struct hold_decision *,
+                                            struct ibid_err *);
+
+/* Withdraw an event: CANCELLED at each destination that its contract named where it has neither
+ * arrived nor was skipped, whether its lane has read it or not. Before the verbs on its items.
+ * That it is so already is success. */
+IBID_CHECK enum ibid_code store_withdraw_event(struct tx *, const struct withdrawal *,
+                                               struct ibid_err *);
+
+/* How an event is held, by destination that it is for; also what is passed. */
+IBID_CHECK enum ibid_code store_list_holds(struct store *, struct arena *, const char *tenant,
+                                           const struct uuid *event_id, struct hold_row **ret,
+                                           size_t *ret_count, struct ibid_err *);
+
+/* Of all destinations, by name. */
+IBID_CHECK enum ibid_code store_list_lanes(struct store *, struct arena *, struct lane_row **ret,
+                                           size_t *ret_count, struct ibid_err *);
+
+/* Evidence of one event, the oldest first. */
+IBID_CHECK enum ibid_code store_list_deliveries(struct store *, struct arena *, const char *tenant,
+                                                const struct uuid *event_id,
+                                                struct delivery_row **ret, size_t *ret_count,
+                                                struct ibid_err *);
+
+/* How events stand toward the destinations that they were written for: a row for each of both,
+ * the newest event first, its destinations by name. Events that go nowhere are not among them.
+ * What is held in a state is found from the hold, and a page of the newest without reading the
+ * others; a filter that few events of a tenant fit may read all of them. */
+IBID_CHECK enum ibid_code store_list_outbox(struct store *, struct arena *,
+                                            const struct outbox_filter *, struct outbox_row **ret,
+                                            size_t *ret_count, struct ibid_err *);
 
 #endif

@@ -21,9 +21,20 @@
 #include "base/library.h"
 #include "base/log.h"
 #include "base/token.h"
+#include "store/action.h"
+#include "store/audit.h"
+#include "store/command.h"
+#include "store/contract.h"
+#include "store/duplicate.h"
+#include "store/erasure.h"
+#include "store/event.h"
+#include "store/exception.h"
 #include "store/hook.h"
-#include "store/keep.h"
-#include "store/people.h"
+#include "store/pause.h"
+#include "store/payload.h"
+#include "store/reference.h"
+#include "store/retention.h"
+#include "store/token.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,113 +43,6 @@
 enum { STORE_SCHEMA = 2 };
 
 /* ---- Records -------------------------------------------------------------------------------- */
-
-struct identity {
-	const char *tenant, *operation, *scope, *key; /* never NULL; scope may be "" */
-};
-
-#define COMMAND_STATES(X) X(ACCEPTED) X(IN_PROGRESS) X(COMPLETED) X(REJECTED) X(FAILED) X(UNKNOWN)
-enum command_state {
-#define COMMAND_STATE_ENUM(name) COMMAND_##name,
-	COMMAND_STATES(COMMAND_STATE_ENUM)
-#undef COMMAND_STATE_ENUM
-	    COMMAND_STATE_COUNT
-};
-const char *command_state_name(enum command_state state); /* "COMPLETED": as the stores keep it */
-bool command_state_read(const char *name, enum command_state *ret);
-
-/* The scheme of a FAILED row whose payload was refused as invalid before anything was accepted
- * under the key: another payload may take the row (I2). No fingerprint has it, so a binary that
- * does not know it runs nothing. */
-enum { SCHEME_UNBOUND = 0 };
-
-/* One command. COMPLETED rows, and only they, have an audit entry. */
-struct command_row {
-	struct identity identity;
-	struct uuid id;
-	enum command_state state;
-	int scheme, contract_version; /* under which the fingerprint was made; SCHEME_UNBOUND */
-	struct sha256 fingerprint;
-	bool linked;                             /* COMPLETED by an existing document */
-	int status;                              /* 0: none kept */
-	const char *resource_type, *resource_id; /* NULL: none */
-	const char *reason,
-	    *text;        /* of a rejection or failure; ERASED where the body was; NULL: none */
-	const char *body; /* NULL: none kept */
-	size_t body_size;
-	struct uuid audit_id;                        /* all zero: none */
-	int attempts;                                /* runs that left a trace; 1 for the first */
-	const char *client, *actor;                  /* who sent it first; NULL: not given */
-	int64_t created_us, finished_us, expires_us; /* finished 0: not yet; expires 0: never */
-
-	/* Of a staged command. Whoever has the token may finish it; a finished row keeps it. */
-	int64_t lease_token;    /* 0: never staged */
-	int64_t lease_us;       /* in: IN_PROGRESS: from now, by the store's clock; 0: no end */
-	int64_t lease_until_us; /* out: 0: no end: locked, not free */
-	bool stale;             /* out: IN_PROGRESS, and its lease has ended by the store's clock */
-
-	/* Where it came from, while it has no audit entry that says so; NULL: none. */
-	const char *correlation_id, *causation_id, *traceparent, *tracestate;
-};
-
-/* Has its key outlived its retention? What has no outcome yet never expires. */
-bool command_expired(const struct command_row *row, int64_t now_us);
-
-/* Was its payload refused, and may a corrected one take the key? */
-bool command_unbound(const struct command_row *row);
-
-/* Business evidence: one per accepted intent. */
-struct audit_row {
-	struct uuid id; /* out only: the command's */
-	struct uuid command_id;
-	const char *tenant, *operation, *fact, *outcome; /* outcome: "executed" or "linked" */
-	int contract_version;
-	const char *client, *actor, *resource_type, *resource_id; /* NULL: none */
-	const char *correlation_id, *causation_id, *traceparent, *tracestate;
-	struct sha256 fingerprint;
-	int64_t at_us;
-};
-
-enum { EVENT_ORDINAL_MAX = 65535 };
-
-/* A fact to tell others; an immutable outbox row. */
-struct event_row {
-	struct uuid id; /* out only: uuid_nth(command_id, ordinal) */
-	struct uuid command_id;
-	const char *tenant, *aggregate_type, *aggregate_id, *type, *payload;
-	int64_t version; /* in: 0 asks for the next one; out: the version it got */
-	const char *key; /* NULL in: "<command id>:<ordinal>"; given by the caller: unique per tenant */
-	int ordinal;     /* within the command, from 1 */
-	const char *correlation_id, *causation_id, *traceparent, *tracestate;
-	int64_t at_us;
-
-	/* Where it goes, by its contract when it was written. */
-	const char *topic;         /* NULL: nowhere: it has no contract */
-	const char *partition_key; /* NULL in: the aggregate's id */
-	const char *headers;       /* a JSON object; NULL in: an empty one */
-};
-
-/* The same key with another payload: kept once per command, payload and sender, and counted. */
-struct key_conflict_row {
-	const char *tenant;
-	struct uuid command_id;
-	struct sha256 fingerprint;  /* of the other payload */
-	const char *client, *actor; /* "" when not given */
-	int64_t first_us, last_us, count;
-};
-
-/* What is kept of the payload that `previous` refused when `row` takes its place with another one.
- * False: nothing. */
-bool evidence_of_refused(const struct command_row *row, const struct command_row *previous,
-                         struct key_conflict_row *ret);
-
-/* What another system calls a resource: (tenant, source system, external id) and the one resource
- * it stands for. A resource has one id in each system that knows it. */
-struct reference_row {
-	const char *tenant, *source_system, *external_id, *resource_type, *resource_id;
-	struct uuid command_id; /* that linked them */
-	int64_t at_us;
-};
 
 /* How a ledger stands, over all tenants. */
 struct measurement {
@@ -151,14 +55,6 @@ struct measurement {
 		int64_t open, overdue;
 	} * owners; /* of open ones; who has most comes first */
 	size_t owner_count;
-};
-
-struct contract_row {
-	const char *kind, *name;
-	int version;
-	struct sha256 digest;
-	const char *text;
-	int64_t at_us;
 };
 
 /* An index of the user's tables. */
@@ -203,6 +99,8 @@ struct outcome {
 	bool exact;                /* the body is JSON already, and kept byte for byte */
 };
 
+struct sql_in;
+struct row_list;
 struct event_rules;
 struct lane_wish;
 struct lane_lease;
@@ -349,23 +247,6 @@ struct finishing {
 	size_t event_count;
 };
 
-struct command_filter {
-	const char *tenant;       /* NULL: all */
-	const char *operation;    /* NULL: all */
-	const char *key;          /* NULL: all */
-	const char *client;       /* who sent it first; NULL: all */
-	int state;                /* enum command_state; -1: all */
-	const struct uuid *after; /* keyset page: rows older than this id; NULL: from the newest */
-	size_t limit;
-};
-
-/* One side of references, the other NULL. */
-struct reference_filter {
-	const char *tenant;
-	const char *source_system, *external_id;
-	const char *resource_type, *resource_id;
-};
-
 enum finding_level { FINDING_OK, FINDING_WARN, FINDING_REFUSE };
 typedef void finding_fn(void *user, enum finding_level level, const char *what, const char *advice);
 
@@ -416,14 +297,6 @@ struct store_ops {
 	enum ibid_code (*describe_index)(struct store *, struct arena *, const char *name,
 	                                 struct index_row *ret, struct ibid_err *);
 
-	/* Keep a contract. Kept already with the same digest: success. With another: IBID_CONTRACT. */
-	enum ibid_code (*put_contract)(struct store *, const struct contract_row *, struct ibid_err *);
-
-	/* Version 0 asks for the newest. IBID_NOT_FOUND when it was never kept. */
-	enum ibid_code (*get_contract)(struct store *, struct arena *, const char *kind,
-	                               const char *name, int version, struct contract_row *ret,
-	                               struct ibid_err *);
-
 	/* Split and check a script: transaction control, session settings, LISTEN and COPY are refused,
 	 * as are parameters that are not in `params` (IBID_CONTRACT with file and line). Freed by
 	 * free_script. */
@@ -439,6 +312,19 @@ struct store_ops {
 	 * later one needs, is a warning. */
 	enum ibid_code (*prepare_scripts)(struct store *, const struct script_use *, size_t count,
 	                                  finding_fn *, void *user, struct ibid_err *);
+
+	/* ---- Ordinary statements: see run.h ---------------------------------------------------------
+	 */
+
+	enum ibid_code (*put)(struct tx *, const struct sql_in *, struct ibid_err *);
+	enum ibid_code (*change)(struct store *, const struct sql_in *, int64_t *ret_changed,
+	                         struct ibid_err *);
+	enum ibid_code (*query)(struct store *, const struct sql_in *, struct row_list *ret,
+	                        struct ibid_err *);
+
+	/* IBID_BUSY instead of `code` where a commit of unknown outcome may yet bring what a look did
+	 * not find (I7). NULL: never. */
+	enum ibid_code (*check_settled)(struct store *, enum ibid_code code, struct ibid_err *);
 
 	/* ---- One command ----------------------------------------------------------------------------
 	 */
@@ -506,7 +392,6 @@ struct store_ops {
 	 * next is IBID_REJECTED with reason VERSION_CONFLICT and status 409; a key that was used before
 	 * IBID_REJECTED with EVENT_KEY_USED. */
 	enum ibid_code (*put_event)(struct tx *, const struct event_row *, struct ibid_err *);
-	enum ibid_code (*put_audit)(struct tx *, const struct audit_row *, struct ibid_err *);
 
 	/* Write the command's row, complete. `previous` is the row that claim found (FAILED, or
 	 * REJECTED and evaluated again; or expired, and `row` has another id), which is replaced by
@@ -518,55 +403,9 @@ struct store_ops {
 	enum ibid_code (*put_command)(struct tx *, const struct command_row *,
 	                              const struct command_row *previous, struct ibid_err *);
 
-	/* Open an item of human work together with what stopped (I1, I8). One that is open for the same
-	 * tenant, queue and subject stays as it is: that is success. The id must be new. */
-	enum ibid_code (*put_exception)(struct tx *, const struct exception_row *, struct ibid_err *);
-
-	/* Resolve the item that is open for this tenant, queue and subject, together with what ends its
-	 * trouble (I1). None is open: that is success. Of one that is named by its id, it is
-	 * IBID_RETRY, from here or from commit. What was proposed for the item lapses. */
-	enum ibid_code (*resolve_exception)(struct tx *, const struct exception_end *,
-	                                    struct ibid_err *);
-
 	/* Open a transaction that is no command's, for the six verbs below, resolve_exception and
 	 * commit: an action by a person. */
 	enum ibid_code (*begin_action)(struct store *, struct tx **ret, struct ibid_err *);
-
-	/* Give an item that is open to a team or a person; with neither, only hold it as it is until
-	 * the transaction ends. IBID_RETRY, from here or from commit: it is not open. */
-	enum ibid_code (*assign_exception)(struct tx *, const struct exception_assignment *,
-	                                   struct ibid_err *);
-
-	/* Keep what a person did, with what it did (I1, I3). The id must be new. */
-	enum ibid_code (*put_action)(struct tx *, const struct action_row *, struct ibid_err *);
-
-	/* Propose something to a second person. IBID_RETRY, from here or from commit: something waits
-	 * for the subject already. The id must be new. */
-	enum ibid_code (*put_approval)(struct tx *, const struct approval_row *, struct ibid_err *);
-
-	/* Decide it, once. IBID_RETRY, from here or from commit: it does not wait any more. Approving
-	 * what one proposed oneself is refused by the database, too. */
-	enum ibid_code (*decide_approval)(struct tx *, const struct approval_end *, struct ibid_err *);
-
-	/* Change what is held as a person decided. Before the verbs on its item, whose rows a
-	 * settlement locks in this order, too. IBID_RETRY, from here or from commit: it is not held in
-	 * that state any more. */
-	enum ibid_code (*decide_hold)(struct tx *, const struct hold_decision *, struct ibid_err *);
-
-	/* Withdraw an event: CANCELLED at each destination that its contract named where it has neither
-	 * arrived nor was skipped, whether its lane has read it or not. Before the verbs on its items.
-	 * That it is so already is success. */
-	enum ibid_code (*withdraw_event)(struct tx *, const struct withdrawal *, struct ibid_err *);
-
-	/* Pause something, and end that: with an action, or the exception that tells about it (I1).
-	 * IBID_RETRY, from here or from commit: it is paused already; it is not paused. Ending looks at
-	 * kind, tenant and name alone. */
-	enum ibid_code (*put_pause)(struct tx *, const struct pause_row *, struct ibid_err *);
-	enum ibid_code (*end_pause)(struct tx *, const struct pause_row *, struct ibid_err *);
-
-	/* Keep a payload with its command (I1), in the place of the one that was kept before. A command
-	 * that gives way to another takes its payload with it: put_command sees to that. */
-	enum ibid_code (*put_payload)(struct tx *, const struct payload_row *, struct ibid_err *);
 
 	/* The database handle for C callbacks: sqlite3 * or PGconn *, ready for the caller's
 	 * statements. While it is lent (until lend is called with false, before the next verb) the
@@ -619,17 +458,6 @@ struct store_ops {
 	enum ibid_code (*renew_lease)(struct store *, const char *tenant, const struct uuid *id,
 	                              int64_t token, int64_t lease_us, struct ibid_err *);
 
-	/* Commands IN_PROGRESS whose lease has ended by the store's clock, the longest ended first; one
-	 * without an end is never among them. Of the filter only tenant, operation and limit count. */
-	enum ibid_code (*list_stale)(struct store *, struct arena *, const struct command_filter *,
-	                             struct command_row **ret, size_t *ret_count, struct ibid_err *);
-
-	/* Commands UNKNOWN that were staged, the oldest first, without their bodies. Of the filter only
-	 * tenant, operation, limit and `after` count, which is the id of the last one of the page
-	 * before. Cheap however many commands have an outcome. */
-	enum ibid_code (*list_unknown)(struct store *, struct arena *, const struct command_filter *,
-	                               struct command_row **ret, size_t *ret_count, struct ibid_err *);
-
 	/* ---- Outbox: each is one transaction of its own; see outbox.h
 	 * --------------------------------
 	 */
@@ -668,20 +496,6 @@ struct store_ops {
 	enum ibid_code (*settle_lane)(struct store *, const struct lane_settlement *,
 	                              struct ibid_err *);
 
-	/* Of all destinations, by name. */
-	enum ibid_code (*list_lanes)(struct store *, struct arena *, struct lane_row **ret,
-	                             size_t *ret_count, struct ibid_err *);
-
-	/* How an event is held, by destination that it is for; also what is passed. */
-	enum ibid_code (*list_holds)(struct store *, struct arena *, const char *tenant,
-	                             const struct uuid *event_id, struct hold_row **ret,
-	                             size_t *ret_count, struct ibid_err *);
-
-	/* What concerns all and what is the tenant's own; NULL: everybody's. The relay first, then
-	 * destinations and event types by name. Cheap: relays ask once a second. */
-	enum ibid_code (*list_pauses)(struct store *, struct arena *, const char *tenant,
-	                              struct pause_row **ret, size_t *ret_count, struct ibid_err *);
-
 	/* Bring the counters of what was written for each destination, and of what relays have passed,
 	 * forward by about `limit` events of each lane. Any number of processes may do so at once: each
 	 * event is counted once. Costs what came since, however much there is. `*ret_more`: there is
@@ -695,89 +509,17 @@ struct store_ops {
 	enum ibid_code (*measure_outbox)(struct store *, struct arena *, struct backlog_row **ret,
 	                                 size_t *ret_count, struct ibid_err *);
 
-	/* Evidence of one event, the oldest first. */
-	enum ibid_code (*list_deliveries)(struct store *, struct arena *, const char *tenant,
-	                                  const struct uuid *event_id, struct delivery_row **ret,
-	                                  size_t *ret_count, struct ibid_err *);
-
-	/* How events stand toward the destinations that they were written for: a row for each of both,
-	 * the newest event first, its destinations by name. Events that go nowhere are not among them.
-	 * What is held in a state is found from the hold, and a page of the newest without reading the
-	 * others; a filter that few events of a tenant fit may read all of them. */
+	/* store_list_outbox, where that is not of one event or of what is held. */
 	enum ibid_code (*list_outbox)(struct store *, struct arena *, const struct outbox_filter *,
 	                              struct outbox_row **ret, size_t *ret_count, struct ibid_err *);
 
 	/* ---- Evidence and looking -------------------------------------------------------------------
 	 */
 
-	enum ibid_code (*put_evidence)(struct store *, const struct key_conflict_row *,
-	                               struct ibid_err *);
-
 	/* Add to what is kept of duplicates, all of it or nothing. After IBID_UNKNOWN or
 	 * IBID_UNAVAILABLE it may be kept all the same: whoever tries again may count twice. */
 	enum ibid_code (*put_duplicates)(struct store *, const struct duplicate_row *, size_t count,
 	                                 const struct duplicate_seen_row *, size_t seen_count,
-	                                 struct ibid_err *);
-
-	/* What is kept of the duplicates of one command: count 0 when there were none, and those that
-	 * were kept one by one, the newest first, at most `limit`. */
-	enum ibid_code (*get_duplicates)(struct store *, struct arena *, const char *tenant,
-	                                 const struct uuid *command_id, struct duplicate_row *ret,
-	                                 struct ibid_err *);
-	enum ibid_code (*list_duplicates)(struct store *, struct arena *, const char *tenant,
-	                                  const struct uuid *command_id, size_t limit,
-	                                  struct duplicate_seen_row **ret, size_t *ret_count,
-	                                  struct ibid_err *);
-
-	/* By id, or by identity when `id` is NULL. IBID_NOT_FOUND. `tenant` is always required. */
-	enum ibid_code (*get_command)(struct store *, struct arena *, const char *tenant,
-	                              const struct uuid *id, const struct identity *,
-	                              struct command_row *ret, struct ibid_err *);
-	/* Newest first. */
-	enum ibid_code (*list_commands)(struct store *, struct arena *, const struct command_filter *,
-	                                struct command_row **ret, size_t *ret_count, struct ibid_err *);
-	/* IBID_NOT_FOUND when the tenant has no such event. */
-	enum ibid_code (*get_event)(struct store *, struct arena *, const char *tenant,
-	                            const struct uuid *id, struct event_row *ret, struct ibid_err *);
-	/* Of one command; or of the tenant (newest first, at most `limit`) when command_id is NULL. */
-	enum ibid_code (*list_events)(struct store *, struct arena *, const char *tenant,
-	                              const struct uuid *command_id, size_t limit,
-	                              struct event_row **ret, size_t *ret_count, struct ibid_err *);
-	enum ibid_code (*list_audit)(struct store *, struct arena *, const char *tenant,
-	                             const struct uuid *command_id, size_t limit,
-	                             struct audit_row **ret, size_t *ret_count, struct ibid_err *);
-	enum ibid_code (*list_evidence)(struct store *, struct arena *, const char *tenant,
-	                                const struct uuid *command_id, struct key_conflict_row **ret,
-	                                size_t *ret_count, struct ibid_err *);
-
-	/* By external id: one at most. By resource: one for each system that knows it, by its name. */
-	enum ibid_code (*list_references)(struct store *, struct arena *,
-	                                  const struct reference_filter *, struct reference_row **ret,
-	                                  size_t *ret_count, struct ibid_err *);
-
-	/* IBID_NOT_FOUND when none is kept. */
-	enum ibid_code (*get_payload)(struct store *, struct arena *, const char *tenant,
-	                              const struct uuid *command_id, struct payload_row *ret,
-	                              struct ibid_err *);
-
-	/* IBID_NOT_FOUND when the tenant has no such item. */
-	enum ibid_code (*get_exception)(struct store *, struct arena *, const char *tenant,
-	                                const struct uuid *id, struct exception_row *ret,
-	                                struct ibid_err *);
-	/* Newest first. */
-	enum ibid_code (*list_exceptions)(struct store *, struct arena *,
-	                                  const struct exception_filter *, struct exception_row **ret,
-	                                  size_t *ret_count, struct ibid_err *);
-
-	/* What people did about one subject, the oldest first, and what they proposed, the newest
-	 * first.
-	 */
-	enum ibid_code (*list_actions)(struct store *, struct arena *, const char *tenant,
-	                               const char *subject_type, const char *subject_id, size_t limit,
-	                               struct action_row **ret, size_t *ret_count, struct ibid_err *);
-	enum ibid_code (*list_approvals)(struct store *, struct arena *, const char *tenant,
-	                                 const char *subject_type, const char *subject_id, size_t limit,
-	                                 struct approval_row **ret, size_t *ret_count,
 	                                 struct ibid_err *);
 
 	/* ---- Retention ------------------------------------------------------------------------------
@@ -827,10 +569,6 @@ struct store_ops {
 	enum ibid_code (*restore_events)(struct store *, const struct restoring *,
 	                                 struct restore_count *ret, struct ibid_err *);
 
-	/* Newest first. */
-	enum ibid_code (*list_archives)(struct store *, struct arena *, size_t limit,
-	                                struct archive_row **ret, size_t *ret_count, struct ibid_err *);
-
 	/* ---- Erasure --------------------------------------------------------------------------------
 	 */
 
@@ -844,29 +582,8 @@ struct store_ops {
 	enum ibid_code (*erase_commands)(struct store *, const struct erasure *,
 	                                 struct erasure_progress *, struct ibid_err *);
 
-	/* Newest first; tenant NULL: of all. */
-	enum ibid_code (*list_erasures)(struct store *, struct arena *, const char *tenant,
-	                                size_t limit, struct erasure_row **ret, size_t *ret_count,
-	                                struct ibid_err *);
-
 	/* ---- Tokens: each is one transaction of its own ---------------------------------------------
 	 */
-
-	/* Keep a new token. IBID_RETRY: its id is taken, and nothing was kept. */
-	enum ibid_code (*put_token)(struct store *, const struct token_row *, struct ibid_err *);
-
-	/* Whoever's it is, also when it is revoked or expired. IBID_NOT_FOUND. */
-	enum ibid_code (*get_token)(struct store *, struct arena *, const char *id,
-	                            struct token_row *ret, struct ibid_err *);
-
-	/* Newest first. An `after` that is no token's gives nothing. */
-	enum ibid_code (*list_tokens)(struct store *, struct arena *, const struct token_filter *,
-	                              struct token_row **ret, size_t *ret_count, struct ibid_err *);
-
-	/* From now on, for good. One that is revoked already stays as it is: that is success.
-	 * IBID_NOT_FOUND. */
-	enum ibid_code (*revoke_token)(struct store *, const char *id, const char *by, int64_t at_us,
-	                               struct ibid_err *);
 
 	/* How the ledger stands, by the store's clock. Cheap however many commands there are, so that
 	 * it may be asked every few seconds; its numbers need not be of one moment. */

@@ -522,7 +522,7 @@ static enum ibid_code act_on(struct ibid *ibid, const char *tenant, struct actio
 	struct actor actor = {
 	    .tenant = tenant, .client = "olga", .token = "0123456789abcdef", .roles = ROLE_OPERATOR};
 	const struct desk desk = desk_of(store, env_system(), ibid->ledger);
-	enum ibid_code code = store->ops->list_exceptions(store, &arena, &filter, &items, &count, &err);
+	enum ibid_code code = store_list_exceptions(store, &arena, &filter, &items, &count, &err);
 	if (!code && count == 1) {
 		const struct action_request request = {.verb = ACTION_DO,
 		                                       .actor = &actor,

@@ -50,7 +50,7 @@ static struct event_row emit(const char *tenant, struct store *store, struct are
 	    IBID_OK);
 	ibid_result_free(result);
 	ibid_close(ibid);
-	assert_int_equal(store->ops->list_events(store, arena, tenant, NULL, 9, &events, &count, &err),
+	assert_int_equal(store_list_events(store, arena, tenant, NULL, 9, &events, &count, &err),
 	                 IBID_OK);
 	assert_int_equal(count, 1);
 	return events[0];

@@ -39,7 +39,7 @@ static enum ibid_code load(struct action *action, struct tx *tx, const struct ac
 	    .since_us = action->now_us,
 	};
 	loaded++;
-	enum ibid_code code = tx->store->ops->put_pause(tx, &row, err);
+	enum ibid_code code = store_put_pause(tx, &row, err);
 	return code || !fails ? code : err_set(err, fails, "it can't be read");
 }
 
@@ -68,7 +68,7 @@ static struct uuid stop(const char *tenant, const char *needs_approval)
 	const struct exception_row item = exception_make(&about, &unreadable, env_system(), 1, 0);
 	assert_int_equal(item.due_us - item.opened_us, INT64_C(4) * 3600 * 1000000);
 	assert_int_equal(store->ops->begin_action(store, &tx, &err), IBID_OK);
-	assert_int_equal(store->ops->put_exception(tx, &item, &err), IBID_OK);
+	assert_int_equal(store_put_exception(tx, &item, &err), IBID_OK);
 	assert_int_equal(store->ops->commit(&tx, &arena, &outcome, &err), IBID_OK);
 	loaded = 0;
 	fails = IBID_OK;

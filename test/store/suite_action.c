@@ -60,15 +60,15 @@ static size_t list_actions(struct bed *bed, const char *tenant, const char *subj
                            struct action_row **ret)
 {
 	size_t got_count = 0;
-	check(bed, bed->ops->list_actions(bed->store, &bed->arena, tenant, "exception", subject_id, 9,
-	                                  ret, &got_count, &bed->err));
+	check(bed, store_list_actions(bed->store, &bed->arena, tenant, "exception", subject_id, 9, ret,
+	                              &got_count, &bed->err));
 	return got_count;
 }
 
 static enum ibid_code put_action(struct bed *bed, const struct action_row *row)
 {
 	struct tx *tx = begin_action(bed);
-	return end_action(bed, tx, bed->ops->put_action(tx, row, &bed->err));
+	return end_action(bed, tx, store_put_action(tx, row, &bed->err));
 }
 
 void actions_come_back_oldest_first_within_their_subject(void **state) /* J02 I3 I9 */
@@ -97,9 +97,9 @@ static enum ibid_code assign_exception(struct bed *bed, unsigned n, const char *
 	    .tenant = "acme", .id = make_id(n), .owner = owner, .assignee = assignee};
 	struct action_row action = action_of(1000 + n, "e-1");
 	struct tx *tx = begin_action(bed);
-	enum ibid_code code = bed->ops->assign_exception(tx, &to, &bed->err);
+	enum ibid_code code = store_assign_exception(tx, &to, &bed->err);
 	if (!code)
-		code = bed->ops->put_action(tx, &action, &bed->err);
+		code = store_put_action(tx, &action, &bed->err);
 	return end_action(bed, tx, code);
 }
 
@@ -146,7 +146,7 @@ static struct approval_row approval_of(unsigned n, const char *subject_id)
 static enum ibid_code put_approval(struct bed *bed, const struct approval_row *row)
 {
 	struct tx *tx = begin_action(bed);
-	return end_action(bed, tx, bed->ops->put_approval(tx, row, &bed->err));
+	return end_action(bed, tx, store_put_approval(tx, row, &bed->err));
 }
 
 static enum ibid_code decide_approval(struct bed *bed, unsigned n, enum approval_decision decision,
@@ -161,14 +161,14 @@ static enum ibid_code decide_approval(struct bed *bed, unsigned n, enum approval
 	                           .parameters = "{}",
 	                           .decided_us = now_us + 9};
 	struct tx *tx = begin_action(bed);
-	return end_action(bed, tx, bed->ops->decide_approval(tx, &how, &bed->err));
+	return end_action(bed, tx, store_decide_approval(tx, &how, &bed->err));
 }
 
 static size_t list_approvals(struct bed *bed, const char *subject_id, struct approval_row **ret)
 {
 	size_t got_count = 0;
-	check(bed, bed->ops->list_approvals(bed->store, &bed->arena, "acme", "exception", subject_id, 9,
-	                                    ret, &got_count, &bed->err));
+	check(bed, store_list_approvals(bed->store, &bed->arena, "acme", "exception", subject_id, 9,
+	                                ret, &got_count, &bed->err));
 	return got_count;
 }
 
@@ -217,7 +217,7 @@ static enum ibid_code end_item(struct bed *bed, unsigned n, const struct uuid *a
 	                            .resolved_by = "ann",
 	                            .note = "seen"};
 	struct tx *tx = begin_action(bed);
-	return end_action(bed, tx, bed->ops->resolve_exception(tx, &how, &bed->err));
+	return end_action(bed, tx, store_resolve_exception(tx, &how, &bed->err));
 }
 
 static const char *propose_for(struct bed *bed, unsigned item, unsigned n)
@@ -275,13 +275,13 @@ void exception_commits_with_its_command_or_not_at_all(void **state) /* I1 */
 	unknown.state = COMMAND_UNKNOWN;
 	struct tx *tx = claim_free(bed, "k-1", 1);
 	check(bed, bed->ops->put_command(tx, &unknown, NULL, &bed->err));
-	check(bed, bed->ops->put_exception(tx, &row, &bed->err));
+	check(bed, store_put_exception(tx, &row, &bed->err));
 	bed->ops->rollback(&tx);
 	assert_counts(0, 0, 0);
 	assert_int_equal(list_exceptions(bed, &all, &got), 0);
 	tx = claim_free(bed, "k-1", 1);
 	check(bed, bed->ops->put_command(tx, &unknown, NULL, &bed->err));
-	check(bed, bed->ops->put_exception(tx, &row, &bed->err));
+	check(bed, store_put_exception(tx, &row, &bed->err));
 	check(bed, end(bed, &tx));
 	assert_counts(1, 0, 0);
 	assert_int_equal(list_exceptions(bed, &all, &got), 1);
@@ -409,7 +409,7 @@ static void *open_in_thread(void *user)
 	struct exception_row row = exception_of(self->n, "c-1");
 	self->code = store->ops->claim(store, &arena, &identity, &context, &got, &err);
 	if (!self->code)
-		self->code = store->ops->put_exception(got.tx, &row, &err);
+		self->code = store_put_exception(got.tx, &row, &err);
 	if (!self->code)
 		self->code = store->ops->commit(&got.tx, &arena, &outcome, &err);
 	store->ops->rollback(&got.tx);
@@ -454,7 +454,7 @@ static struct pause_row pause_of(enum pause_kind kind, const char *name)
 static size_t list_pauses(struct bed *bed, const char *tenant, struct pause_row **ret)
 {
 	size_t found = 0;
-	check(bed, bed->ops->list_pauses(bed->store, &bed->arena, tenant, ret, &found, &bed->err));
+	check(bed, store_list_pauses(bed->store, &bed->arena, tenant, ret, &found, &bed->err));
 	return found;
 }
 
@@ -463,9 +463,9 @@ static enum ibid_code put_pause(struct bed *bed, const struct pause_row *row, un
 {
 	struct action_row action = action_of(n, "p-1");
 	struct tx *tx = begin_action(bed);
-	enum ibid_code code = bed->ops->put_pause(tx, row, &bed->err);
+	enum ibid_code code = store_put_pause(tx, row, &bed->err);
 	if (!code)
-		code = bed->ops->put_action(tx, &action, &bed->err);
+		code = store_put_action(tx, &action, &bed->err);
 	return end_action(bed, tx, code);
 }
 
@@ -473,9 +473,9 @@ static enum ibid_code end_pause(struct bed *bed, const struct pause_row *row, un
 {
 	struct action_row action = action_of(n, "p-1");
 	struct tx *tx = begin_action(bed);
-	enum ibid_code code = bed->ops->end_pause(tx, row, &bed->err);
+	enum ibid_code code = store_end_pause(tx, row, &bed->err);
 	if (!code)
-		code = bed->ops->put_action(tx, &action, &bed->err);
+		code = store_put_action(tx, &action, &bed->err);
 	return end_action(bed, tx, code);
 }
 
@@ -484,7 +484,7 @@ static void assert_pause(const struct pause_row *got, const struct pause_row *ex
 	assert_int_equal(got->kind, expected->kind);
 	assert_text(got->tenant, expected->tenant);
 	assert_text(got->name, expected->name);
-	assert_int_equal(got->by_relay, expected->by_relay);
+	assert_int_equal(got->source, expected->source);
 	assert_text(got->by, expected->by);
 	assert_text(got->reason, expected->reason);
 	assert_true(got->since_us == expected->since_us);
@@ -498,7 +498,7 @@ void pauses_come_back_whole_to_whom_they_concern(void **state) /* K07 I9 */
 	                 there = pause_of(PAUSE_DESTINATION, "kafka-main"),
 	                 whole = pause_of(PAUSE_RELAY, ""), *got;
 	foreign.tenant = "other";
-	there.by_relay = true;
+	there.source = PAUSE_BY_RELAY;
 	there.item_tenant = "acme";
 	assert_int_equal(list_pauses(bed, NULL, &got), 0);
 	check(bed, put_pause(bed, &event, 1));
@@ -543,7 +543,7 @@ static void *pause_in_thread(void *user)
 	struct pause_row row = pause_of(PAUSE_RELAY, "");
 	self->code = store->ops->begin_action(store, &tx, &err);
 	if (!self->code)
-		self->code = store->ops->put_pause(tx, &row, &err);
+		self->code = store_put_pause(tx, &row, &err);
 	if (!self->code)
 		self->code = store->ops->commit(&tx, &arena, &outcome, &err);
 	store->ops->rollback(&tx);

@@ -20,14 +20,14 @@ static void keep_contract(struct bed *bed)
 	    "\"final\",\"server\":\"retry\",\"validation\":\"final\"},\"fields\":{},\"key\":{"
 	    "\"after_expiry\":\"refuse\",\"from\":\"header\",\"retain\":\"1d\",\"scope\":[\"client\"]},"
 	    "\"same_payload\":{\"context\":[]},\"unknown_fields\":\"keep\",\"version\":3}";
-	check(bed, bed->ops->put_contract(bed->store,
-	                                  &(struct contract_row){.kind = "command",
-	                                                         .name = "create-payment",
-	                                                         .version = 3,
-	                                                         .digest = sha256(text, strlen(text)),
-	                                                         .text = text,
-	                                                         .at_us = now_us},
-	                                  &bed->err));
+	check(bed, store_put_contract(bed->store,
+	                              &(struct contract_row){.kind = "command",
+	                                                     .name = "create-payment",
+	                                                     .version = 3,
+	                                                     .digest = sha256(text, strlen(text)),
+	                                                     .text = text,
+	                                                     .at_us = now_us},
+	                              &bed->err));
 }
 
 /* What the ledger would say, where the engine does not decide. */
@@ -111,8 +111,8 @@ void adopted_command_is_whole_in_the_callers_commit(void **state)
 	bed->ops->release_adopted(&tx);
 	assert_true(backend->run(own, "commit"));
 	assert_counts(1, 1, 1);
-	check(bed, bed->ops->get_command(bed->store, &bed->arena, "acme", &begun.row.id, NULL, &row,
-	                                 &bed->err));
+	check(bed,
+	      store_get_command(bed->store, &bed->arena, "acme", &begun.row.id, NULL, &row, &bed->err));
 	assert_int_equal(row.state, COMMAND_COMPLETED);
 	assert_text(row.body, "{\"id\":\"p-1\"}");
 	assert_text(row.resource_id, "p-1");

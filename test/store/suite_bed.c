@@ -255,7 +255,7 @@ void complete_row(struct bed *bed, struct tx **tx, const struct command_row *row
 {
 	struct audit_row audit = audit_of(row);
 	if (row->state == COMMAND_COMPLETED)
-		check(bed, bed->ops->put_audit(*tx, &audit, &bed->err));
+		check(bed, store_put_audit(*tx, &audit, &bed->err));
 	check(bed, bed->ops->put_command(*tx, row, previous, &bed->err));
 	check(bed, end(bed, tx));
 }

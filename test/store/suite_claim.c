@@ -117,7 +117,7 @@ static enum ibid_code complete_quietly(struct claiming *self, const struct store
 	struct outcome outcome;
 	enum ibid_code code = ops->put_event(self->claim.tx, &event, &self->err);
 	if (!code)
-		code = ops->put_audit(self->claim.tx, &audit, &self->err);
+		code = store_put_audit(self->claim.tx, &audit, &self->err);
 	if (!code)
 		code = ops->put_command(self->claim.tx, &row, NULL, &self->err);
 	if (!code)
@@ -246,8 +246,8 @@ void different_commands_at_once_all_run_and_versions_have_no_gap(void **state) /
 	struct event_row *events;
 	size_t events_count;
 	bool seen[WRITERS] = {false};
-	check(bed, bed->ops->list_events(bed->store, &bed->arena, "acme", NULL, 100, &events,
-	                                 &events_count, &bed->err));
+	check(bed, store_list_events(bed->store, &bed->arena, "acme", NULL, 100, &events, &events_count,
+	                             &bed->err));
 	assert_int_equal(events_count, WRITERS);
 	for (size_t i = 0; i < events_count; i++) {
 		assert_in_range(events[i].version, 1, WRITERS);

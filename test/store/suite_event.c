@@ -15,7 +15,7 @@ enum ibid_code put_events(struct bed *bed, const char *key, unsigned n,
 	for (size_t i = 0; !code && i < events_count; i++)
 		code = bed->ops->put_event(tx, &events[i], &bed->err);
 	if (!code)
-		code = bed->ops->put_audit(tx, &audit, &bed->err);
+		code = store_put_audit(tx, &audit, &bed->err);
 	if (!code)
 		code = bed->ops->put_command(tx, &row, NULL, &bed->err);
 	return end_with(bed, &tx, code, ret);
@@ -34,8 +34,8 @@ void events_get_the_next_versions_and_keep_every_column(void **state) /* C01 */
 	events[1].traceparent = events[1].tracestate = NULL;
 	check(bed, put_events(bed, "k-1", 1, events, 2, &outcome));
 	struct uuid command_id = make_id(1);
-	check(bed, bed->ops->list_events(bed->store, &bed->arena, "acme", &command_id, 10, &got,
-	                                 &got_count, &bed->err));
+	check(bed, store_list_events(bed->store, &bed->arena, "acme", &command_id, 10, &got, &got_count,
+	                             &bed->err));
 	assert_int_equal(got_count, 2);
 	for (size_t i = 0; i < 2; i++) {
 		struct uuid id = uuid_nth(command_id, (unsigned)i + 1);
@@ -108,8 +108,8 @@ void event_keys_and_versions_belong_to_a_tenant(void **state) /* I9 */
 	theirs.tenant = "other";
 	check(bed, put_events(bed, "k-1", 1, &mine, 1, &outcome));
 	check(bed, put_events(bed, "k-2", 2, &theirs, 1, &outcome));
-	check(bed, bed->ops->list_events(bed->store, &bed->arena, "other", NULL, 10, &got, &got_count,
-	                                 &bed->err));
+	check(bed, store_list_events(bed->store, &bed->arena, "other", NULL, 10, &got, &got_count,
+	                             &bed->err));
 	assert_int_equal(got_count, 1);
 	assert_string_equal(got[0].tenant, "other");
 }

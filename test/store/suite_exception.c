@@ -70,7 +70,7 @@ enum ibid_code open_exception(struct bed *bed, const struct exception_row *row)
 	struct identity identity = identity_of("unused");
 	struct work_context context = context_of(1);
 	check(bed, bed->ops->claim(bed->store, &bed->arena, &identity, &context, &got, &bed->err));
-	enum ibid_code code = bed->ops->put_exception(got.tx, row, &bed->err);
+	enum ibid_code code = store_put_exception(got.tx, row, &bed->err);
 	struct outcome outcome;
 	return end_with(bed, &got.tx, code, &outcome);
 }
@@ -79,15 +79,14 @@ enum ibid_code get_exception(struct bed *bed, const char *tenant, unsigned n,
                              struct exception_row *ret)
 {
 	struct uuid id = make_id(n);
-	return bed->ops->get_exception(bed->store, &bed->arena, tenant, &id, ret, &bed->err);
+	return store_get_exception(bed->store, &bed->arena, tenant, &id, ret, &bed->err);
 }
 
 size_t list_exceptions(struct bed *bed, const struct exception_filter *filter,
                        struct exception_row **ret)
 {
 	size_t got_count = 0;
-	check(bed,
-	      bed->ops->list_exceptions(bed->store, &bed->arena, filter, ret, &got_count, &bed->err));
+	check(bed, store_list_exceptions(bed->store, &bed->arena, filter, ret, &got_count, &bed->err));
 	return got_count;
 }
 
@@ -239,7 +238,7 @@ enum ibid_code resolve_exception(struct bed *bed, const struct exception_end *ho
 	struct work_context context = context_of(1);
 	struct outcome outcome;
 	check(bed, bed->ops->claim(bed->store, &bed->arena, &identity, &context, &got, &bed->err));
-	enum ibid_code code = bed->ops->resolve_exception(got.tx, how, &bed->err);
+	enum ibid_code code = store_resolve_exception(got.tx, how, &bed->err);
 	if (commits)
 		return end_with(bed, &got.tx, code, &outcome);
 	bed->ops->rollback(&got.tx);

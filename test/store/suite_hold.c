@@ -50,14 +50,14 @@ enum ibid_code decide_hold(struct bed *bed, const char *destination, const struc
 	                                       .from = from,
 	                                       .to = to};
 	struct tx *tx = begin_action(bed);
-	return commit_action(bed, &tx, bed->ops->decide_hold(tx, &decision, &bed->err));
+	return commit_action(bed, &tx, store_decide_hold(tx, &decision, &bed->err));
 }
 
 static void withdraw_event(struct bed *bed, const struct event_row *event)
 {
 	const struct withdrawal withdrawal = {event->tenant, event->id, now_us};
 	struct tx *tx = begin_action(bed);
-	check(bed, commit_action(bed, &tx, bed->ops->withdraw_event(tx, &withdrawal, &bed->err)));
+	check(bed, commit_action(bed, &tx, store_withdraw_event(tx, &withdrawal, &bed->err)));
 }
 
 /* How it is held at a destination; NULL: it is not. */
@@ -66,8 +66,8 @@ static const struct hold_row *held_at(struct bed *bed, const char *destination,
 {
 	struct hold_row *rows = NULL;
 	size_t found = 0;
-	check(bed, bed->ops->list_holds(bed->store, &bed->arena, event->tenant, &event->id, &rows,
-	                                &found, &bed->err));
+	check(bed, store_list_holds(bed->store, &bed->arena, event->tenant, &event->id, &rows, &found,
+	                            &bed->err));
 	for (size_t i = 0; i < found; i++)
 		if (strcmp(rows[i].destination, destination) == 0)
 			return &rows[i];
@@ -324,16 +324,15 @@ void event_is_found_by_its_id_in_its_tenant(void **state) /* K03 */
 	struct event_row event, *rows;
 	size_t found = 0;
 	send_to(bed, 1, "p-1", to_both);
-	check(bed, bed->ops->list_events(bed->store, &bed->arena, "acme", NULL, 9, &rows, &found,
-	                                 &bed->err));
-	assert_int_equal(found, 1);
 	check(bed,
-	      bed->ops->get_event(bed->store, &bed->arena, "acme", &rows[0].id, &event, &bed->err));
+	      store_list_events(bed->store, &bed->arena, "acme", NULL, 9, &rows, &found, &bed->err));
+	assert_int_equal(found, 1);
+	check(bed, store_get_event(bed->store, &bed->arena, "acme", &rows[0].id, &event, &bed->err));
 	assert_event(bed, &event, &rows[0]);
 	assert_int_equal(
-	    bed->ops->get_event(bed->store, &bed->arena, "other", &rows[0].id, &event, &bed->err),
+	    store_get_event(bed->store, &bed->arena, "other", &rows[0].id, &event, &bed->err),
 	    IBID_NOT_FOUND);
 	struct uuid none = make_id(9);
-	assert_int_equal(bed->ops->get_event(bed->store, &bed->arena, "acme", &none, &event, &bed->err),
+	assert_int_equal(store_get_event(bed->store, &bed->arena, "acme", &none, &event, &bed->err),
 	                 IBID_NOT_FOUND);
 }

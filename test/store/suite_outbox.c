@@ -116,7 +116,7 @@ const struct lane_lease *lane_of(struct bed *bed, const struct lane_lease *lanes
 static size_t list_lanes(struct bed *bed, struct lane_row **ret)
 {
 	size_t found = 0;
-	check(bed, bed->ops->list_lanes(bed->store, &bed->arena, ret, &found, &bed->err));
+	check(bed, store_list_lanes(bed->store, &bed->arena, ret, &found, &bed->err));
 	return found;
 }
 
@@ -131,8 +131,8 @@ size_t list_deliveries(struct bed *bed, const char *tenant, struct uuid event_id
                        struct delivery_row **ret)
 {
 	size_t found = 0;
-	check(bed, bed->ops->list_deliveries(bed->store, &bed->arena, tenant, &event_id, ret, &found,
-	                                     &bed->err));
+	check(bed, store_list_deliveries(bed->store, &bed->arena, tenant, &event_id, ret, &found,
+	                                 &bed->err));
 	return found;
 }
 
@@ -359,8 +359,8 @@ void lanes_hold_each_aggregate_whole_and_in_order(void **state) /* C03 I5 */
 			assert_false(batch.events[k].early);
 			assert_int_equal(event->version, *version + 1);
 			*version = event->version;
-			check(bed, bed->ops->list_events(bed->store, &bed->arena, "acme", &event->command_id, 2,
-			                                 &kept, &kept_count, &bed->err));
+			check(bed, store_list_events(bed->store, &bed->arena, "acme", &event->command_id, 2,
+			                             &kept, &kept_count, &bed->err));
 			assert_int_equal(kept_count, 1);
 			assert_event(bed, event, &kept[0]);
 			found++;

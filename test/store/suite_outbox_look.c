@@ -32,7 +32,7 @@ static struct uuid address_event(struct bed *bed, unsigned n, const char *tenant
 static size_t list_outbox(struct bed *bed, struct outbox_filter filter, struct outbox_row **ret)
 {
 	size_t found = 0;
-	check(bed, bed->ops->list_outbox(bed->store, &bed->arena, &filter, ret, &found, &bed->err));
+	check(bed, store_list_outbox(bed->store, &bed->arena, &filter, ret, &found, &bed->err));
 	return found;
 }
 
@@ -229,9 +229,9 @@ void outbox_is_listed_newest_first_by_its_filters(void **state) /* C02 I9 */
 	filter.event_id = &theirs;
 	filter.tenant = "acme";
 	assert_int_equal(list_outbox(bed, filter, &rows), 0); /* another tenant's is not there */
-	assert_int_equal(bed->ops->get_event(bed->store, &bed->arena, "acme", &theirs, &got, &bed->err),
+	assert_int_equal(store_get_event(bed->store, &bed->arena, "acme", &theirs, &got, &bed->err),
 	                 IBID_NOT_FOUND);
-	check(bed, bed->ops->get_event(bed->store, &bed->arena, "other", &theirs, &got, &bed->err));
+	check(bed, store_get_event(bed->store, &bed->arena, "other", &theirs, &got, &bed->err));
 	assert_text(got.aggregate_id, "p-1");
 	assert_memory_equal(&got.id, &theirs, sizeof theirs);
 

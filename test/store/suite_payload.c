@@ -79,28 +79,28 @@ void duplicates_are_added_up_and_listed(void **state) /* B18 */
 	struct duplicate_seen_row *listed = NULL;
 	struct uuid id = make_id(1);
 	size_t listed_count = 0;
-	check(bed, bed->ops->get_duplicates(bed->store, &bed->arena, "acme", &id, &got, &bed->err));
+	check(bed, store_get_duplicates(bed->store, &bed->arena, "acme", &id, &got, &bed->err));
 	assert_int_equal(got.count, 0);
 	check(bed, bed->ops->put_duplicates(bed->store, rows, 2, seen, 2, &bed->err));
 	rows[0].first_us -= 10;
 	check(bed, bed->ops->put_duplicates(bed->store, rows, 1, NULL, 0, &bed->err));
-	check(bed, bed->ops->get_duplicates(bed->store, &bed->arena, "acme", &id, &got, &bed->err));
+	check(bed, store_get_duplicates(bed->store, &bed->arena, "acme", &id, &got, &bed->err));
 	assert_int_equal(got.count, 6);
 	assert_int_equal(got.unlisted, 2);
 	assert_true(got.first_us == now_us - 10 && got.last_us == now_us + 5);
-	check(bed, bed->ops->list_duplicates(bed->store, &bed->arena, "acme", &id, 10, &listed,
-	                                     &listed_count, &bed->err));
+	check(bed, store_list_duplicates(bed->store, &bed->arena, "acme", &id, 10, &listed,
+	                                 &listed_count, &bed->err));
 	assert_int_equal(listed_count, 2);
 	assert_text(listed[0].decision, "conflict"); /* the newest first */
 	assert_text(listed[1].actor, seen[0].actor);
 	assert_text(listed[1].client, "web");
 	assert_true(listed[1].at_us == now_us);
 	assert_memory_equal(&listed[1].fingerprint, &seen[0].fingerprint, sizeof(struct sha256));
-	check(bed, bed->ops->list_duplicates(bed->store, &bed->arena, "acme", &id, 1, &listed,
-	                                     &listed_count, &bed->err));
+	check(bed, store_list_duplicates(bed->store, &bed->arena, "acme", &id, 1, &listed,
+	                                 &listed_count, &bed->err));
 	assert_int_equal(listed_count, 1);
-	check(bed, bed->ops->list_duplicates(bed->store, &bed->arena, "other", &id, 10, &listed,
-	                                     &listed_count, &bed->err));
+	check(bed, store_list_duplicates(bed->store, &bed->arena, "other", &id, 10, &listed,
+	                                 &listed_count, &bed->err));
 	assert_int_equal(listed_count, 0);
 }
 
@@ -110,15 +110,14 @@ static void put_payload(struct bed *bed, struct tx *tx, unsigned n, const char *
 {
 	struct payload_row row = {
 	    .tenant = "acme", .command_id = make_id(n), .text = text, .size = text ? strlen(text) : 0};
-	check(bed, bed->ops->put_payload(tx, &row, &bed->err));
+	check(bed, store_put_payload(tx, &row, &bed->err));
 }
 
 static void assert_payload(struct bed *bed, const char *tenant, unsigned n, const char *expected)
 {
 	struct payload_row got = {.text = NULL};
 	struct uuid id = make_id(n);
-	enum ibid_code code = bed->ops->get_payload(bed->store, &bed->arena, tenant, &id, &got,
-	                                            &bed->err);
+	enum ibid_code code = store_get_payload(bed->store, &bed->arena, tenant, &id, &got, &bed->err);
 	assert_int_equal(code, expected ? IBID_OK : IBID_NOT_FOUND);
 	assert_text(got.text, expected);
 	if (expected)
@@ -144,7 +143,7 @@ static void complete_with_payload(struct bed *bed, const char *key, unsigned n, 
 		                                    .first_us = now_us + i,
 		                                    .last_us = now_us + i,
 		                                    .count = 1};
-		check(bed, bed->ops->put_evidence(bed->store, &conflict, &bed->err));
+		check(bed, store_put_evidence(bed->store, &conflict, &bed->err));
 	}
 }
 
@@ -194,8 +193,7 @@ static struct erasure_progress erase(struct bed *bed, struct erasure erasure)
 static size_t list_erasures(struct bed *bed, const char *tenant, struct erasure_row **ret)
 {
 	size_t listed = 0;
-	check(bed,
-	      bed->ops->list_erasures(bed->store, &bed->arena, tenant, 9, ret, &listed, &bed->err));
+	check(bed, store_list_erasures(bed->store, &bed->arena, tenant, 9, ret, &listed, &bed->err));
 	return listed;
 }
 
@@ -230,8 +228,8 @@ void erasure_leaves_what_recognises_a_duplicate_and_a_record(void **state) /* K1
 	assert_row(&got.row, &expected); /* all else is there */
 	struct key_conflict_row *conflicts = NULL;
 	size_t conflict_count = 0;
-	check(bed, bed->ops->list_evidence(bed->store, &bed->arena, "acme", &id, &conflicts,
-	                                   &conflict_count, &bed->err));
+	check(bed, store_list_evidence(bed->store, &bed->arena, "acme", &id, &conflicts,
+	                               &conflict_count, &bed->err));
 	assert_int_equal(conflict_count, 1); /* nothing tells the two apart any more */
 	assert_int_equal(conflicts[0].count, 2);
 	assert_text(conflicts[0].actor, "erased");
@@ -272,20 +270,19 @@ void erasure_of_an_actor_takes_its_name_everywhere(void **state) /* K11 */
 	assert_int_equal(progress.count.payloads, 3);
 	assert_int_equal(progress.left, 1);
 	assert_payload(bed, "acme", 6, "{}");
-	check(bed,
-	      bed->ops->get_command(bed->store, &bed->arena, "acme", &held, NULL, &row, &bed->err));
+	check(bed, store_get_command(bed->store, &bed->arena, "acme", &held, NULL, &row, &bed->err));
 	assert_row(&row, &unknown);
-	check(bed, bed->ops->get_command(bed->store, &bed->arena, "acme", &id, NULL, &row, &bed->err));
+	check(bed, store_get_command(bed->store, &bed->arena, "acme", &id, NULL, &row, &bed->err));
 	assert_text(row.actor, "erased");
 	assert_text(row.client, "erased");
-	check(bed, bed->ops->list_audit(bed->store, &bed->arena, "acme", &id, 1, &audit, &listed,
-	                                &bed->err));
+	check(bed,
+	      store_list_audit(bed->store, &bed->arena, "acme", &id, 1, &audit, &listed, &bed->err));
 	assert_text(audit[0].actor, "erased");
-	check(bed, bed->ops->list_events(bed->store, &bed->arena, "acme", &id, 9, &events, &listed,
-	                                 &bed->err));
+	check(bed,
+	      store_list_events(bed->store, &bed->arena, "acme", &id, 9, &events, &listed, &bed->err));
 	assert_text(events[0].payload, "{\"erased\":true}");
 	id = make_id(2);
-	check(bed, bed->ops->get_command(bed->store, &bed->arena, "acme", &id, NULL, &row, &bed->err));
+	check(bed, store_get_command(bed->store, &bed->arena, "acme", &id, NULL, &row, &bed->err));
 	assert_text(row.actor, "u8");
 	assert_payload(bed, "acme", 2, "{\"note\":\"secret\"}");
 	progress = erase(
@@ -372,7 +369,7 @@ void retention_empties_expired_rows_and_deletes_them_after_the_audit_period(void
 	assert_memory_equal(&count, &nothing, sizeof count);
 	struct command_row kept;
 	struct uuid id = make_id(6);
-	check(bed, bed->ops->get_command(bed->store, &bed->arena, "acme", &id, NULL, &kept, &bed->err));
+	check(bed, store_get_command(bed->store, &bed->arena, "acme", &id, NULL, &kept, &bed->err));
 	assert_row(&kept, &unknown);
 }
 
@@ -393,11 +390,11 @@ void evidence_is_kept_once_and_counted(void **state) /* B04, B18 */
 	else_.client = "app";
 	else_.first_us = else_.last_us = now_us + 9;
 	complete(bed, "k-1", 1);
-	check(bed, bed->ops->put_evidence(bed->store, &one, &bed->err));
-	check(bed, bed->ops->put_evidence(bed->store, &later, &bed->err));
-	check(bed, bed->ops->put_evidence(bed->store, &else_, &bed->err));
-	check(bed, bed->ops->list_evidence(bed->store, &bed->arena, "acme", &one.command_id, &got,
-	                                   &got_count, &bed->err));
+	check(bed, store_put_evidence(bed->store, &one, &bed->err));
+	check(bed, store_put_evidence(bed->store, &later, &bed->err));
+	check(bed, store_put_evidence(bed->store, &else_, &bed->err));
+	check(bed, store_list_evidence(bed->store, &bed->arena, "acme", &one.command_id, &got,
+	                               &got_count, &bed->err));
 	assert_int_equal(got_count, 2);
 	assert_int_equal(got[0].count, 2);
 	assert_true(got[0].first_us == now_us);
@@ -408,8 +405,8 @@ void evidence_is_kept_once_and_counted(void **state) /* B04, B18 */
 	assert_memory_equal(&got[0].fingerprint, &one.fingerprint, sizeof one.fingerprint);
 	assert_int_equal(got[1].count, 1);
 	assert_string_equal(got[1].client, "app");
-	check(bed, bed->ops->list_evidence(bed->store, &bed->arena, "other", &one.command_id, &got,
-	                                   &got_count, &bed->err));
+	check(bed, store_list_evidence(bed->store, &bed->arena, "other", &one.command_id, &got,
+	                               &got_count, &bed->err));
 	assert_int_equal(got_count, 0);
 }
 
@@ -419,19 +416,19 @@ void command_is_found_by_id_and_by_identity_within_its_tenant(void **state) /* I
 	struct command_row row = completed("k-1", 1), got;
 	struct uuid id = make_id(1), none = make_id(5);
 	complete(bed, "k-1", 1);
-	check(bed, bed->ops->get_command(bed->store, &bed->arena, "acme", &id, NULL, &got, &bed->err));
+	check(bed, store_get_command(bed->store, &bed->arena, "acme", &id, NULL, &got, &bed->err));
 	assert_row(&got, &row);
-	check(bed, bed->ops->get_command(bed->store, &bed->arena, "acme", NULL, &row.identity, &got,
-	                                 &bed->err));
+	check(bed,
+	      store_get_command(bed->store, &bed->arena, "acme", NULL, &row.identity, &got, &bed->err));
 	assert_row(&got, &row);
 	assert_int_equal(
-	    bed->ops->get_command(bed->store, &bed->arena, "other", &id, NULL, &got, &bed->err),
+	    store_get_command(bed->store, &bed->arena, "other", &id, NULL, &got, &bed->err),
 	    IBID_NOT_FOUND);
-	assert_int_equal(bed->ops->get_command(bed->store, &bed->arena, "other", NULL, &row.identity,
-	                                       &got, &bed->err),
-	                 IBID_NOT_FOUND);
 	assert_int_equal(
-	    bed->ops->get_command(bed->store, &bed->arena, "acme", &none, NULL, &got, &bed->err),
+	    store_get_command(bed->store, &bed->arena, "other", NULL, &row.identity, &got, &bed->err),
+	    IBID_NOT_FOUND);
+	assert_int_equal(
+	    store_get_command(bed->store, &bed->arena, "acme", &none, NULL, &got, &bed->err),
 	    IBID_NOT_FOUND);
 }
 
@@ -458,8 +455,7 @@ static void fill(struct bed *bed, unsigned n)
 static size_t list(struct bed *bed, const struct command_filter *filter, struct command_row **ret)
 {
 	size_t got_count = 0;
-	check(bed,
-	      bed->ops->list_commands(bed->store, &bed->arena, filter, ret, &got_count, &bed->err));
+	check(bed, store_list_commands(bed->store, &bed->arena, filter, ret, &got_count, &bed->err));
 	return got_count;
 }
 
@@ -539,16 +535,16 @@ void audit_entries_are_listed_whole_newest_first(void **state)
 	complete(bed, "k-1", 1);
 	complete(bed, "k-2", 2);
 	complete(bed, "k-3", 3);
-	check(bed, bed->ops->list_audit(bed->store, &bed->arena, "acme", NULL, 2, &got, &got_count,
-	                                &bed->err));
+	check(bed,
+	      store_list_audit(bed->store, &bed->arena, "acme", NULL, 2, &got, &got_count, &bed->err));
 	assert_int_equal(got_count, 2);
 	struct uuid newest = make_id(3);
 	assert_memory_equal(&got[0].command_id, &newest, sizeof newest);
-	check(bed, bed->ops->list_audit(bed->store, &bed->arena, "other", NULL, 9, &got, &got_count,
-	                                &bed->err));
+	check(bed,
+	      store_list_audit(bed->store, &bed->arena, "other", NULL, 9, &got, &got_count, &bed->err));
 	assert_int_equal(got_count, 0);
-	check(bed, bed->ops->list_audit(bed->store, &bed->arena, "acme", &id, 9, &got, &got_count,
-	                                &bed->err));
+	check(bed,
+	      store_list_audit(bed->store, &bed->arena, "acme", &id, 9, &got, &got_count, &bed->err));
 	assert_int_equal(got_count, 1);
 	assert_memory_equal(&got[0].id, &expected.command_id, sizeof expected.command_id);
 	assert_memory_equal(&got[0].command_id, &expected.command_id, sizeof expected.command_id);
@@ -581,8 +577,8 @@ void events_of_a_tenant_are_listed_newest_first(void **state)
 		snprintf(key, sizeof key, "k-%u", i);
 		check(bed, put_events(bed, key, i, &event, 1, &outcome));
 	}
-	check(bed, bed->ops->list_events(bed->store, &bed->arena, "acme", NULL, 2, &got, &got_count,
-	                                 &bed->err));
+	check(bed,
+	      store_list_events(bed->store, &bed->arena, "acme", NULL, 2, &got, &got_count, &bed->err));
 	assert_int_equal(got_count, 2);
 	assert_int_equal(got[0].version, 3);
 	assert_int_equal(got[1].version, 2);
@@ -600,14 +596,14 @@ void an_event_keeps_where_it_goes(void **state)
 	placed.headers = "{\"event_version\":\"1\"}";
 	check(bed, put_events(bed, "k-1", 1, &placed, 1, &outcome));
 	check(bed, put_events(bed, "k-2", 2, &plain, 1, &outcome));
-	check(bed, bed->ops->list_events(bed->store, &bed->arena, "acme", &ids[0], 2, &got, &got_count,
-	                                 &bed->err));
+	check(bed, store_list_events(bed->store, &bed->arena, "acme", &ids[0], 2, &got, &got_count,
+	                             &bed->err));
 	assert_int_equal(got_count, 1);
 	assert_string_equal(got->topic, placed.topic);
 	assert_string_equal(got->partition_key, placed.partition_key);
 	assert_string_equal(got->headers, placed.headers);
-	check(bed, bed->ops->list_events(bed->store, &bed->arena, "acme", &ids[1], 2, &got, &got_count,
-	                                 &bed->err));
+	check(bed, store_list_events(bed->store, &bed->arena, "acme", &ids[1], 2, &got, &got_count,
+	                             &bed->err));
 	assert_int_equal(got_count, 1);
 	assert_null(got->topic);
 	assert_string_equal(got->partition_key, plain.aggregate_id);

@@ -24,8 +24,8 @@ void script_inserts_emits_and_answers(void **state) /* B02, C01 */
 	snprintf(body, sizeof body, "{\"id\":\"%s\"}", id_text(bed, id));
 	assert_string_equal(canonical(bed, outcome.body), body);
 	assert_int_equal(outcome.body_size, strlen(outcome.body));
-	check(bed, bed->ops->list_events(bed->store, &bed->arena, "acme", &id, 10, &events,
-	                                 &events_count, &bed->err));
+	check(bed, store_list_events(bed->store, &bed->arena, "acme", &id, 10, &events, &events_count,
+	                             &bed->err));
 	assert_int_equal(events_count, 1);
 	assert_string_equal(events[0].type, "PaymentCreated");
 	assert_string_equal(events[0].aggregate_type, "payment");
@@ -135,8 +135,8 @@ void amounts_are_kept_exactly(void **state)
 	struct uuid id = make_id(1);
 	struct event_row *events;
 	size_t events_count;
-	check(bed, bed->ops->list_events(bed->store, &bed->arena, "acme", &id, 1, &events,
-	                                 &events_count, &bed->err));
+	check(bed, store_list_events(bed->store, &bed->arena, "acme", &id, 1, &events, &events_count,
+	                             &bed->err));
 	assert_string_equal(canonical(bed, events[0].payload), "{\"amount\":12345678901234567.89}");
 }
 
@@ -223,8 +223,8 @@ void emit_in_a_script_counts_ordinals_and_versions(void **state)
 	check(bed, emit(bed, tx, "PaymentCreated", NULL, NULL, &outcome));
 	check(bed, emit(bed, tx, "PaymentVoided", "2", "given", &outcome));
 	check(bed, end(bed, &tx));
-	check(bed, bed->ops->list_events(bed->store, &bed->arena, "acme", &id, 10, &events,
-	                                 &events_count, &bed->err));
+	check(bed, store_list_events(bed->store, &bed->arena, "acme", &id, 10, &events, &events_count,
+	                             &bed->err));
 	assert_int_equal(events_count, 2);
 	assert_int_equal(events[0].ordinal, 1);
 	assert_int_equal(events[1].ordinal, 2);
@@ -277,8 +277,8 @@ void emit_for_a_found_row_uses_its_id(void **state)
 	struct claim got = claim(bed, "k-1", 2);
 	check(bed, emit(bed, got.tx, "PaymentCreated", NULL, NULL, &outcome));
 	check(bed, end(bed, &got.tx));
-	check(bed, bed->ops->list_events(bed->store, &bed->arena, "acme", &id, 10, &events,
-	                                 &events_count, &bed->err));
+	check(bed, store_list_events(bed->store, &bed->arena, "acme", &id, 10, &events, &events_count,
+	                             &bed->err));
 	assert_int_equal(events_count, 1);
 }
 
@@ -308,8 +308,7 @@ static struct reference_row *references(struct bed *bed, struct reference_filter
 {
 	struct reference_row *rows = NULL;
 	size_t count = 0;
-	check(bed,
-	      bed->ops->list_references(bed->store, &bed->arena, &filter, &rows, &count, &bed->err));
+	check(bed, store_list_references(bed->store, &bed->arena, &filter, &rows, &count, &bed->err));
 	assert_int_equal(count, expected);
 	return rows;
 }
@@ -585,8 +584,8 @@ void members_of_a_group_hear_each_for_itself(void **state) /* B12 I1 */
 	assert_int_equal(backend->number("select count(*) from payment"), 2);
 	assert_counts(4, 2, 3);
 	for (size_t i = PAID; i <= PAID_TOO; i += PAID_TOO) {
-		check(bed, bed->ops->get_command(bed->store, &bed->arena, "acme", &members[i]->row.id, NULL,
-		                                 &row, &bed->err));
+		check(bed, store_get_command(bed->store, &bed->arena, "acme", &members[i]->row.id, NULL,
+		                             &row, &bed->err));
 		assert_row(&row, &members[i]->row);
 		assert_non_null(strstr(row.body, row.resource_id));
 	}

@@ -139,12 +139,12 @@ void contract_is_kept_once_and_another_text_is_refused(void **state)
 	struct bed *bed = bed_of(state);
 	struct contract_row one = contract_of(1, "{\"fact\":\"it's \\\"paid\\\" \xE2\x82\xAC\"}");
 	struct contract_row other = contract_of(1, "{}"), two = contract_of(2, "{}"), got;
-	check(bed, bed->ops->put_contract(bed->store, &one, &bed->err));
-	check(bed, bed->ops->put_contract(bed->store, &one, &bed->err));
-	assert_int_equal(bed->ops->put_contract(bed->store, &other, &bed->err), IBID_CONTRACT);
-	check(bed, bed->ops->put_contract(bed->store, &two, &bed->err));
-	check(bed, bed->ops->get_contract(bed->store, &bed->arena, "command", "create-payment", 1, &got,
-	                                  &bed->err));
+	check(bed, store_put_contract(bed->store, &one, &bed->err));
+	check(bed, store_put_contract(bed->store, &one, &bed->err));
+	assert_int_equal(store_put_contract(bed->store, &other, &bed->err), IBID_CONTRACT);
+	check(bed, store_put_contract(bed->store, &two, &bed->err));
+	check(bed, store_get_contract(bed->store, &bed->arena, "command", "create-payment", 1, &got,
+	                              &bed->err));
 	assert_string_equal(got.text, one.text);
 	assert_string_equal(got.kind, "command");
 	assert_string_equal(got.name, "create-payment");
@@ -157,7 +157,7 @@ void contract_that_was_never_kept_is_not_found(void **state)
 {
 	struct bed *bed = bed_of(state);
 	struct contract_row got;
-	assert_int_equal(bed->ops->get_contract(bed->store, &bed->arena, "command", "create-payment", 9,
-	                                        &got, &bed->err),
+	assert_int_equal(store_get_contract(bed->store, &bed->arena, "command", "create-payment", 9,
+	                                    &got, &bed->err),
 	                 IBID_NOT_FOUND);
 }

@@ -23,13 +23,13 @@ static struct token_row token_of(unsigned n, const char *tenant)
 
 static void put_token(struct bed *bed, const struct token_row *row)
 {
-	check(bed, bed->ops->put_token(bed->store, row, &bed->err));
+	check(bed, store_put_token(bed->store, row, &bed->err));
 }
 
 static struct token_row get_token(struct bed *bed, const char *id)
 {
 	struct token_row row;
-	check(bed, bed->ops->get_token(bed->store, &bed->arena, id, &row, &bed->err));
+	check(bed, store_get_token(bed->store, &bed->arena, id, &row, &bed->err));
 	return row;
 }
 
@@ -61,11 +61,10 @@ void token_comes_back_whole_and_its_id_is_taken(void **state) /* K05 */
 	assert_token(&got, &bare);
 	struct token_row taken = bare;
 	memcpy(taken.token.id, row.token.id, sizeof taken.token.id);
-	assert_int_equal(bed->ops->put_token(bed->store, &taken, &bed->err), IBID_RETRY);
+	assert_int_equal(store_put_token(bed->store, &taken, &bed->err), IBID_RETRY);
 	got = get_token(bed, row.token.id);
 	assert_token(&got, &row);
-	assert_int_equal(bed->ops->get_token(bed->store, &bed->arena, "", &got, &bed->err),
-	                 IBID_NOT_FOUND);
+	assert_int_equal(store_get_token(bed->store, &bed->arena, "", &got, &bed->err), IBID_NOT_FOUND);
 }
 
 void token_is_revoked_once_and_for_good(void **state) /* K05 */
@@ -77,21 +76,20 @@ void token_is_revoked_once_and_for_good(void **state) /* K05 */
 	put_token(bed, &other);
 	row.revoked_us = now_us + 7;
 	row.revoked_by = "ben";
-	check(bed, bed->ops->revoke_token(bed->store, id, "ben", now_us + 7, &bed->err));
-	check(bed, bed->ops->revoke_token(bed->store, id, "eve", now_us + 8, &bed->err));
+	check(bed, store_revoke_token(bed->store, id, "ben", now_us + 7, &bed->err));
+	check(bed, store_revoke_token(bed->store, id, "eve", now_us + 8, &bed->err));
 	got = get_token(bed, id);
 	assert_token(&got, &row);
 	got = get_token(bed, other.token.id);
 	assert_token(&got, &other);
-	assert_int_equal(
-	    bed->ops->revoke_token(bed->store, "0000000000000000", "ben", now_us, &bed->err),
-	    IBID_NOT_FOUND);
+	assert_int_equal(store_revoke_token(bed->store, "0000000000000000", "ben", now_us, &bed->err),
+	                 IBID_NOT_FOUND);
 }
 
 static size_t list_tokens(struct bed *bed, struct token_filter filter, struct token_row **ret)
 {
 	size_t listed = 0;
-	check(bed, bed->ops->list_tokens(bed->store, &bed->arena, &filter, ret, &listed, &bed->err));
+	check(bed, store_list_tokens(bed->store, &bed->arena, &filter, ret, &listed, &bed->err));
 	return listed;
 }
 

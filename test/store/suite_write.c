@@ -18,7 +18,7 @@ void rolled_back_transaction_leaves_nothing(void **state) /* B02, C01, I1 */
 	struct command_row row = completed("k-1", 1);
 	struct audit_row audit = audit_of(&row);
 	check(bed, run(bed, tx, SUITE_PAY, values, &outcome));
-	check(bed, bed->ops->put_audit(tx, &audit, &bed->err));
+	check(bed, store_put_audit(tx, &audit, &bed->err));
 	check(bed, bed->ops->put_command(tx, &row, NULL, &bed->err));
 	bed->ops->rollback(&tx);
 	assert_counts(0, 0, 0);
@@ -42,7 +42,7 @@ void second_row_of_an_identity_is_refused_by_the_key(void **state) /* I2 */
 	struct command_row row = completed("k-1", 2);
 	struct audit_row audit = audit_of(&row);
 	struct outcome outcome;
-	check(bed, bed->ops->put_audit(tx, &audit, &bed->err));
+	check(bed, store_put_audit(tx, &audit, &bed->err));
 	enum ibid_code code = bed->ops->put_command(tx, &row, NULL, &bed->err);
 	assert_int_equal(end_with(bed, &tx, code, &outcome), IBID_RETRY);
 	assert_counts(1, 0, 1);
@@ -126,7 +126,7 @@ static size_t list_stale(struct bed *bed, const char *tenant, const char *operat
 {
 	struct command_filter filter = {.tenant = tenant, .operation = operation, .limit = 10};
 	size_t found = 0;
-	check(bed, bed->ops->list_stale(bed->store, &bed->arena, &filter, ret, &found, &bed->err));
+	check(bed, store_list_stale(bed->store, &bed->arena, &filter, ret, &found, &bed->err));
 	return found;
 }
 
@@ -158,7 +158,7 @@ void staged_row_is_finished_under_its_token_only(void **state) /* B06 I6 */
 	struct event_row event = event_of(1, 1, 0);
 	stale.lease_token = 6;
 	check(bed, bed->ops->put_event(got.tx, &event, &bed->err));
-	check(bed, bed->ops->put_audit(got.tx, &audit, &bed->err));
+	check(bed, store_put_audit(got.tx, &audit, &bed->err));
 	enum ibid_code code = bed->ops->put_command(got.tx, &done, &stale, &bed->err);
 	assert_int_equal(end_with(bed, &got.tx, code, &outcome), IBID_RETRY);
 	assert_counts(1, 0, 0);
@@ -200,7 +200,7 @@ static size_t list_unknown(struct bed *bed, const struct command_filter *filter,
                            struct command_row **ret)
 {
 	size_t found = 0;
-	check(bed, bed->ops->list_unknown(bed->store, &bed->arena, filter, ret, &found, &bed->err));
+	check(bed, store_list_unknown(bed->store, &bed->arena, filter, ret, &found, &bed->err));
 	return found;
 }
 
@@ -351,8 +351,8 @@ void second_audit_entry_of_a_command_is_refused(void **state)
 	struct audit_row one = audit_of(&row), two = one;
 	struct outcome outcome;
 	two.id = make_id(77);
-	check(bed, bed->ops->put_audit(tx, &one, &bed->err));
-	enum ibid_code code = bed->ops->put_audit(tx, &two, &bed->err);
+	check(bed, store_put_audit(tx, &one, &bed->err));
+	enum ibid_code code = store_put_audit(tx, &two, &bed->err);
 	assert_int_not_equal(end_with(bed, &tx, code, &outcome), IBID_OK);
 	assert_counts(0, 0, 0);
 }

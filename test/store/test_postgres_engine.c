@@ -86,7 +86,7 @@ static void put(struct store *store, struct tx *tx, const char *key)
 	    .contract_version = 1,
 	    .at_us = row.created_us,
 	};
-	assert_int_equal(store->ops->put_audit(tx, &audit, &err), IBID_OK);
+	assert_int_equal(store_put_audit(tx, &audit, &err), IBID_OK);
 	assert_int_equal(store->ops->put_command(tx, &row, NULL, &err), IBID_OK);
 }
 
@@ -171,14 +171,14 @@ static void look_ups_are_planned_over_their_index_also_on_empty_tables(void **st
 		const char *arguments, *index;
 	} plans[] = {
 	    {STATEMENT_CLAIM_FIND, "'t', 'o', 's', 'k', null", "using command_pkey"},
-	    {STATEMENT_COMMAND_GET, "'t', 'o', 's', 'k'", "using command_pkey"},
-	    {STATEMENT_COMMAND_GET_ID, "'t', null", "using command_tenant_id_key"},
-	    {STATEMENT_COMMAND_LIST, "'t', null, null, null, null, 9, null", "command_tenant_id_key"},
-	    {STATEMENT_COMMAND_LIST_UNKNOWN, "'t', 'o', " ID ", 9", "command_lease"},
-	    {STATEMENT_EXCEPTION_RESOLVE, "'t', 'q', 't', 's', now(), 'r', 'b', 'n'",
+	    {STATEMENT_command_get, "'t', 'o', 's', 'k'", "using command_pkey"},
+	    {STATEMENT_command_get_by_id, "'t', null", "using command_tenant_id_key"},
+	    {STATEMENT_command_list, "'t', null, null, null, null, null, 9", "command_tenant_id_key"},
+	    {STATEMENT_command_list_unknown, "'t', 'o', " ID ", 9", "command_lease"},
+	    {STATEMENT_exception_resolve, "now(), 'r', 'b', 'n', 't', 'q', 't', 's'",
 	     "using exception_open_key"},
-	    {STATEMENT_EVENT_LIST_COMMAND, "'t', " ID ", " ID ", 9", "event_default_pkey"},
-	    {STATEMENT_AUDIT_LIST_COMMAND, "'t', " ID ", 9", "audit_default_pkey"},
+	    {STATEMENT_event_range, "'t', " ID ", " ID ", 9", "event_default_pkey"},
+	    {STATEMENT_audit_of_command, "'t', " ID ", 9", "audit_default_pkey"},
 	};
 	struct store *store = fixture_fresh();
 	PGconn *link = fixture_connect(fixture_own_url());
@@ -270,7 +270,7 @@ static void a_stale_connection_is_replaced_without_the_caller_noticing(void **st
 	submit(store, &arena, "k");
 	kill_backends();
 	struct key_conflict_row evidence = {.tenant = "acme", .client = "", .actor = "", .last_us = 1};
-	assert_int_equal(store->ops->put_evidence(store, &evidence, &err), IBID_OK);
+	assert_int_equal(store_put_evidence(store, &evidence, &err), IBID_OK);
 	assert_int_equal(rows_of("k"), 1);
 	store_close(store);
 	arena_release(&arena);
@@ -1146,11 +1146,11 @@ static void act_on(struct store *store, struct arena *arena, const struct except
 	                            .subject_id = "e",
 	                            .reason = "r"};
 	assert_int_equal(ops->begin_action(store, &tx, &err), IBID_OK);
-	assert_int_equal(ops->assign_exception(tx, &to, &err), IBID_OK);
-	assert_int_equal(ops->put_approval(tx, &proposal, &err), IBID_OK);
-	assert_int_equal(ops->resolve_exception(tx, &end, &err), IBID_OK);
-	assert_int_equal(ops->decide_approval(tx, &decision, &err), IBID_OK);
-	assert_int_equal(ops->put_action(tx, &action, &err), IBID_OK);
+	assert_int_equal(store_assign_exception(tx, &to, &err), IBID_OK);
+	assert_int_equal(store_put_approval(tx, &proposal, &err), IBID_OK);
+	assert_int_equal(store_resolve_exception(tx, &end, &err), IBID_OK);
+	assert_int_equal(store_decide_approval(tx, &decision, &err), IBID_OK);
+	assert_int_equal(store_put_action(tx, &action, &err), IBID_OK);
 	if (ops->commit(&tx, arena, &outcome, &err))
 		fail_msg("%s", err.text);
 }
@@ -1234,27 +1234,27 @@ static void the_application_role_can_work_and_can_not_rewrite_history(void **sta
 	                             .actions = "",
 	                             .opened_us = 1};
 	for (int i = 0; i < 2; i++, item.id.bytes[0]++)
-		assert_int_equal(store->ops->put_exception(tx, &item, &err), IBID_OK);
+		assert_int_equal(store_put_exception(tx, &item, &err), IBID_OK);
 	struct exception_end over = {.tenant = "acme",
 	                             .subject_type = "command",
 	                             .subject_id = "c",
 	                             .resolved_us = 2,
 	                             .resolution = "confirmed-executed",
 	                             .resolved_by = "recovery"};
-	assert_int_equal(store->ops->resolve_exception(tx, &over, &err), IBID_OK);
+	assert_int_equal(store_resolve_exception(tx, &over, &err), IBID_OK);
 	if (put_and_commit(store, &arena, tx, "k", &err))
 		fail_msg("%s", err.text);
 	assert_int_equal(fixture_number("select count(*) from ibid.exception where state = 'RESOLVED'"),
 	                 1);
 	tx = must_claim(store, &arena, "k-2");
 	item.subject_id = "d";
-	assert_int_equal(store->ops->put_exception(tx, &item, &err), IBID_OK);
+	assert_int_equal(store_put_exception(tx, &item, &err), IBID_OK);
 	if (put_and_commit(store, &arena, tx, "k-2", &err))
 		fail_msg("%s", err.text);
 	act_on(store, &arena, &item);
 	struct key_conflict_row evidence = {.tenant = "acme", .client = "", .actor = "", .last_us = 1};
-	assert_int_equal(store->ops->put_evidence(store, &evidence, &err), IBID_OK);
-	assert_int_equal(store->ops->put_evidence(store, &evidence, &err), IBID_OK);
+	assert_int_equal(store_put_evidence(store, &evidence, &err), IBID_OK);
+	assert_int_equal(store_put_evidence(store, &evidence, &err), IBID_OK);
 	struct duplicate_row again = {.tenant = "acme", .first_us = 1, .last_us = 1, .count = 1};
 	struct duplicate_seen_row seen = {
 	    .tenant = "acme", .at_us = 1, .client = "", .actor = "", .decision = "executed"};
@@ -1262,7 +1262,7 @@ static void the_application_role_can_work_and_can_not_rewrite_history(void **sta
 		if (store->ops->put_duplicates(store, &again, 1, &seen, 1, &err))
 			fail_msg("%s", err.text);
 	struct contract_row contract = {.kind = "command", .name = "pay", .version = 1, .text = "x"};
-	assert_int_equal(store->ops->put_contract(store, &contract, &err), IBID_OK);
+	assert_int_equal(store_put_contract(store, &contract, &err), IBID_OK);
 	PGconn *link = fixture_connect(fixture_url(user, fixture_port(), ""));
 	for (size_t i = 0; i < sizeof denied / sizeof *denied; i++)
 		if (strcmp(state_of(link, denied[i]), "42501") != 0)

@@ -851,17 +851,16 @@ static void a_settlement_keeps_evidence_holds_exceptions_and_the_cursor(void **s
 	assert_int_equal(count, 1);
 	assert_int_equal(held[0].hold.state, HOLD_PARKED);
 	assert_int_equal(held[0].hold.since_us, 1000000);
-	assert_int_equal(bed.store->ops->list_deliveries(bed.store, &bed.arena, "acme", &first,
-	                                                 &deliveries, &count, &err),
-	                 IBID_OK);
+	assert_int_equal(
+	    store_list_deliveries(bed.store, &bed.arena, "acme", &first, &deliveries, &count, &err),
+	    IBID_OK);
 	assert_int_equal(count, 1);
 	assert_string_equal(deliveries[0].destination, "d");
 	assert_int_equal(deliveries[0].token, 1);
 	assert_int_equal(deliveries[0].partition, 3);
 	assert_int_equal(deliveries[0].offset, 17);
 	assert_int_equal(deliveries[0].at_us, arrived.at_us);
-	assert_int_equal(bed.store->ops->list_lanes(bed.store, &bed.arena, &lanes, &count, &err),
-	                 IBID_OK);
+	assert_int_equal(store_list_lanes(bed.store, &bed.arena, &lanes, &count, &err), IBID_OK);
 	assert_int_equal(count, OUTBOX_LANES);
 	assert_int_equal(lanes[0].delivered, 5);
 	assert_string_equal(lanes[0].relay, "bed");

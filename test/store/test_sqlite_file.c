@@ -55,14 +55,14 @@ static enum ibid_code commit(struct store *store, const char *name, struct ibid_
 {
 	const struct contract_row row = {
 	    .kind = "command", .name = name, .version = 1, .text = "x", .at_us = 1};
-	return store->ops->put_contract(store, &row, err);
+	return store_put_contract(store, &row, err);
 }
 
 static enum ibid_code look(struct store *store, const char *name, struct ibid_err *err)
 {
 	struct arena arena = {0};
 	struct contract_row row;
-	enum ibid_code code = store->ops->get_contract(store, &arena, "command", name, 1, &row, err);
+	enum ibid_code code = store_get_contract(store, &arena, "command", name, 1, &row, err);
 	arena_release(&arena);
 	return code;
 }

@@ -68,7 +68,7 @@ static enum ibid_code commit(struct store *store, const char *who, unsigned n, u
 	snprintf(name, sizeof name, "%s-%u", who, n);
 	const struct contract_row row = {
 	    .kind = "command", .name = name, .version = 1, .text = text, .at_us = 1};
-	enum ibid_code code = store->ops->put_contract(store, &row, &err);
+	enum ibid_code code = store_put_contract(store, &row, &err);
 	text[pages * PAGE] = 'x';
 	return code;
 }

@@ -74,7 +74,11 @@ static enum ibid_code claimed(struct pg_store *store, struct arena *arena, struc
 	bool gained = pg_cell_bool(calls[CALL_LOCK].result, 0, 0);
 	if (PQntuples(calls[CALL_FIND].result)) {
 		claim.kind = CLAIM_FOUND;
-		pg_read_command(arena, calls[CALL_FIND].result, 0, &claim.row);
+		code = pg_read_command(arena, calls[CALL_FIND].result, 0, &claim.row, err);
+	}
+	if (code) {
+		pg_pool_give(store, conn);
+		return code;
 	}
 	/* A completed row never changes again, unless it gives way: also seen past a twin that is only
 	 * looking at it. */
@@ -204,7 +208,7 @@ static enum ibid_code look(struct pg_conn *conn, struct arena *arena,
 		code = IBID_OK;
 	} else if (code == IBID_OK && PQntuples(calls[RESOLVE_FIND].result)) {
 		claim.kind = CLAIM_FOUND;
-		pg_read_command(arena, calls[RESOLVE_FIND].result, 0, &claim.row);
+		code = pg_read_command(arena, calls[RESOLVE_FIND].result, 0, &claim.row, err);
 	}
 	pg_release(calls, RESOLVE_COUNT);
 	if (code == IBID_OK && arena->failed)

@@ -123,8 +123,11 @@ static void sort_out(struct group *group, const struct pg_call *lock, const stru
 		size_t at = (size_t)pg_cell_int(find->result, row, PQnfields(find->result) - 1);
 		struct group_member *member = group->members[at];
 		struct claim claim = {.kind = CLAIM_FOUND};
-		pg_read_command(member->arena, find->result, row, &claim.row);
-		if (claim.row.state == COMMAND_COMPLETED)
+		/* A state of a newer schema is refused where the command goes alone. */
+		struct ibid_err ignored;
+		enum ibid_code code = pg_read_command(member->arena, find->result, row, &claim.row,
+		                                      &ignored);
+		if (!code && claim.row.state == COMMAND_COMPLETED)
 			member->claim = claim;
 		found[at] = true;
 	}

@@ -4,8 +4,10 @@
  * How a cursor works is told in lane_read.sql. A settlement is one trip and one transaction, which
  * its end commits: the fence goes first, and where it fails nothing after it runs (I6). */
 #include "store/outbox.h"
+
 #include "base/str.h"
 #include "store/postgres/array.h"
+#include "store/run.h"
 
 #include <assert.h>
 #include <string.h>
@@ -86,33 +88,26 @@ enum ibid_code pg_lease_lanes(struct store *base, struct arena *arena, const str
 
 enum { READ_PLAN, READ_LANE, READ_STEPS };
 
-/* Behind those of an event. */
-enum batch_column {
-	COLUMN_EARLY = PG_EVENT_COLUMNS,
-	COLUMN_AFTER,
-	COLUMN_CUT,
-	COLUMN_CURSOR,
-	COLUMN_WITHDRAWN,
-	COLUMN_COUNT
-};
+/* Before those of the event. */
+enum batch_column { BATCH_ID, BATCH_EARLY, BATCH_AFTER, BATCH_CUT, BATCH_CURSOR, BATCH_WITHDRAWN };
 
-static enum ibid_code read_batch(struct arena *arena, const PGresult *result,
-                                 struct lane_batch *ret, struct ibid_err *err)
+static enum ibid_code read_batch(struct arena *arena, PGresult *result, struct lane_batch *ret,
+                                 struct ibid_err *err)
 {
-	assert(PQntuples(result) && PQnfields(result) == COLUMN_COUNT);
-	bool some = pg_cell(result, 0, 0);
+	assert(PQntuples(result));
+	bool some = pg_cell(result, 0, BATCH_ID);
 	size_t count = some ? (size_t)PQntuples(result) : 0;
 	struct lane_batch batch = {
 	    .events = arena_array(arena, count, sizeof *batch.events),
 	    .count = count,
-	    .cursor = pg_cell_text(arena, result, 0, COLUMN_CURSOR),
-	    .more = pg_cell_bool(result, 0, COLUMN_CUT),
-	    .withdrawn = pg_cell_bool(result, 0, COLUMN_WITHDRAWN),
+	    .cursor = pg_cell_text(arena, result, 0, BATCH_CURSOR),
+	    .more = pg_cell_bool(result, 0, BATCH_CUT),
+	    .withdrawn = pg_cell_bool(result, 0, BATCH_WITHDRAWN),
 	};
 	for (size_t i = 0; batch.events && i < count; i++) {
-		pg_read_event(arena, result, (int)i, &batch.events[i].event);
-		batch.events[i].early = pg_cell_bool(result, (int)i, COLUMN_EARLY);
-		batch.events[i].after = pg_cell_int(result, (int)i, COLUMN_AFTER);
+		pg_read_row(result, (int)i, &event_shape, arena, &batch.events[i].event);
+		batch.events[i].early = pg_cell_bool(result, (int)i, BATCH_EARLY);
+		batch.events[i].after = pg_cell_int(result, (int)i, BATCH_AFTER);
 	}
 	if (arena->failed)
 		return no_memory(err);
@@ -296,11 +291,8 @@ static void add_exceptions(struct settling *settling)
 {
 	const struct lane_settlement *settlement = settling->settlement;
 	for (size_t i = 0; i < settlement->exception_count; i++) {
-		const char **values = arena_array(&settling->arena, PG_EXCEPTION_PARAMS, sizeof *values);
-		if (!values)
-			return;
-		pg_exception_values(&settling->arena, &settlement->exceptions[i], values);
-		add_call(settling, PG_CALL(EXCEPTION_PARK, .values = values));
+		struct sql_in in = SQL_IN(exception_park, exception_shape, &settlement->exceptions[i]);
+		add_call(settling, pg_sql_call(&settling->arena, &in));
 	}
 }
 
@@ -339,97 +331,47 @@ enum ibid_code pg_settle_lane(struct store *base, const struct lane_settlement *
 
 /* ---- Lists ---------------------------------------------------------------------------------- */
 
-enum held_column {
-	HELD_EARLY = PG_EVENT_COLUMNS,
-	HELD_AFTER,
-	HELD_STATE,
-	HELD_ATTEMPTS,
-	HELD_FAILURE,
-	HELD_REASON,
-	HELD_WHY,
-	HELD_NEXT,
-	HELD_SINCE,
-	HELD_ARRIVED
-};
+/* Columns before those of the event and its hold. */
+enum held_column { HELD_EARLY, HELD_AFTER, HELD_ARRIVED };
 
-static void read_held(struct arena *arena, const PGresult *result, int row, void *ret)
+static enum ibid_code read_held(struct arena *arena, PGresult *result, struct held_event *rows,
+                                struct ibid_err *err)
 {
-	struct held_event *held = ret;
-	const char *failure = pg_cell(result, row, HELD_FAILURE);
-	*held = (struct held_event){.early = pg_cell_bool(result, row, HELD_EARLY)};
-	pg_read_event(arena, result, row, &held->event);
-	held->after = held->early ? pg_cell_int(result, row, HELD_AFTER) : 0;
-	held->arrived = pg_cell_bool(result, row, HELD_ARRIVED);
-	held->hold = (struct hold_row){
-	    .tenant = held->event.tenant,
-	    .event_id = held->event.id,
-	    .aggregate_type = held->event.aggregate_type,
-	    .aggregate_id = held->event.aggregate_id,
-	    .version = held->event.version,
-	    .attempts = (int)pg_cell_int(result, row, HELD_ATTEMPTS),
-	    .reason = pg_cell_text(arena, result, row, HELD_REASON),
-	    .why = pg_cell_text(arena, result, row, HELD_WHY),
-	    .next_us = pg_cell_int(result, row, HELD_NEXT),
-	    .since_us = pg_cell_int(result, row, HELD_SINCE),
-	    .held = true,
-	};
-	bool known = hold_state_read(pg_cell(result, row, HELD_STATE), &held->hold.state) &&
-	             (!failure || failure_class_read(failure, &held->hold.failure));
-	assert(known);
-	(void)known;
-	held->hold.was = held->hold.state;
+	enum ibid_code code = IBID_OK;
+	for (int i = 0; !code && i < PQntuples(result); i++) {
+		struct held_event *held = &rows[i];
+		struct hold_row *hold = &held->hold;
+		held->early = pg_cell_bool(result, i, HELD_EARLY);
+		held->after = held->early ? pg_cell_int(result, i, HELD_AFTER) : 0;
+		held->arrived = pg_cell_bool(result, i, HELD_ARRIVED);
+		pg_read_row(result, i, &hold_shape, arena, hold);
+		pg_read_row(result, i, &event_shape, arena, &held->event);
+		hold->event_id = held->event.id;
+		hold->held = true;
+		hold->was = hold->state;
+		code = row_check_words(&hold_shape, hold, "an event that is held", err);
+	}
+	return code;
 }
 
 enum ibid_code pg_list_held(struct store *store, struct arena *arena,
                             const struct lane_lease *lease, struct held_event **ret,
                             size_t *ret_count, struct ibid_err *err)
 {
-	static const struct pg_reader reader = {read_held, sizeof(struct held_event)};
 	const char *values[] = {lease->destination, pg_int(arena, lease->lane)};
-	return pg_list(store, arena, PG_CALL(HOLD_LIST, .values = values), &reader, (void **)ret,
-	               ret_count, err);
-}
-
-static void read_lane_row(struct arena *arena, const PGresult *result, int row, void *ret)
-{
-	*(struct lane_row *)ret = (struct lane_row){
-	    .destination = pg_cell_text(arena, result, row, 0),
-	    .lane = (int)pg_cell_int(result, row, 1),
-	    .relay = pg_cell_text(arena, result, row, 2),
-	    .token = pg_cell_int(result, row, 3),
-	    .lease_until_us = pg_cell_int(result, row, 4),
-	    .moved_us = pg_cell_int(result, row, 5),
-	    .delivered = pg_cell_int(result, row, 6),
-	};
-}
-
-enum ibid_code pg_list_lanes(struct store *store, struct arena *arena, struct lane_row **ret,
-                             size_t *ret_count, struct ibid_err *err)
-{
-	static const struct pg_reader reader = {read_lane_row, sizeof(struct lane_row)};
-	return pg_list(store, arena, PG_CALL(LANE_LIST), &reader, (void **)ret, ret_count, err);
-}
-
-static void read_delivery(struct arena *arena, const PGresult *result, int row, void *ret)
-{
-	*(struct delivery_row *)ret = (struct delivery_row){
-	    .tenant = pg_cell_text(arena, result, row, 0),
-	    .event_id = pg_cell_uuid(result, row, 1),
-	    .destination = pg_cell_text(arena, result, row, 2),
-	    .token = pg_cell_int(result, row, 3),
-	    .place = pg_cell_text(arena, result, row, 4),
-	    .partition = pg_cell(result, row, 5) ? (int32_t)pg_cell_int(result, row, 5) : -1,
-	    .offset = pg_cell(result, row, 6) ? pg_cell_int(result, row, 6) : -1,
-	    .at_us = pg_cell_int(result, row, 7),
-	};
-}
-
-enum ibid_code pg_list_deliveries(struct store *store, struct arena *arena, const char *tenant,
-                                  const struct uuid *event_id, struct delivery_row **ret,
-                                  size_t *ret_count, struct ibid_err *err)
-{
-	static const struct pg_reader reader = {read_delivery, sizeof(struct delivery_row)};
-	const char *values[] = {tenant, pg_uuid(arena, event_id)};
-	return pg_list(store, arena, PG_CALL(DELIVERY_LIST, .values = values), &reader, (void **)ret,
-	               ret_count, err);
+	struct pg_call call = PG_CALL(HOLD_LIST, .values = values);
+	enum ibid_code code = arena->failed ? no_memory(err)
+	                                    : pg_pool_query(pg_store_of(store), &call, 1, err);
+	size_t count = code ? 0 : (size_t)PQntuples(call.result);
+	struct held_event *rows = arena_array(arena, count, sizeof *rows);
+	if (!code && rows)
+		code = read_held(arena, call.result, rows, err);
+	if (!code && arena->failed)
+		code = no_memory(err);
+	pg_release(&call, 1);
+	if (!code) {
+		*ret = rows;
+		*ret_count = count;
+	}
+	return code;
 }

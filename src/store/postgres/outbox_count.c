@@ -20,27 +20,40 @@ enum ibid_code pg_count_outbox(struct store *base, size_t limit, bool *ret_more,
 	return code;
 }
 
-static void read_backlog(struct arena *arena, const PGresult *result, int row, void *ret)
-{
-	*(struct backlog_row *)ret = (struct backlog_row){
-	    .destination = pg_cell_text(arena, result, row, 0),
-	    .written = pg_cell_int(result, row, 1),
-	    .delivered = pg_cell_int(result, row, 2),
-	    .backlog = pg_cell_int(result, row, 3),
-	    .held = pg_cell_int(result, row, 4),
-	    .failed = pg_cell_int(result, row, 5),
-	    .parked = pg_cell_int(result, row, 6),
-	    .oldest_us = pg_cell_int(result, row, 7),
-	    .leased = pg_cell_int(result, row, 8),
-	    .moved_us = pg_cell_int(result, row, 9),
-	};
-}
-
 enum ibid_code pg_measure_outbox(struct store *store, struct arena *arena, struct backlog_row **ret,
                                  size_t *ret_count, struct ibid_err *err)
 {
-	static const struct pg_reader reader = {read_backlog, sizeof(struct backlog_row)};
 	const char *values[] = {pg_int(arena, OUTBOX_LANES), pg_int(arena, BACKLOG_NEAR)};
-	return pg_list(store, arena, PG_CALL(OUTBOX_MEASURE, .values = values), &reader, (void **)ret,
-	               ret_count, err);
+	struct row_list rows = {.arena = arena, .shape = &backlog_shape};
+	enum ibid_code code = pg_list(store, PG_CALL(OUTBOX_MEASURE, .values = values), &rows, err);
+	if (!code) {
+		*ret = rows.items;
+		*ret_count = rows.count;
+	}
+	return code;
+}
+
+enum ibid_code pg_list_outbox(struct store *store, struct arena *arena,
+                              const struct outbox_filter *filter, struct outbox_row **ret,
+                              size_t *ret_count, struct ibid_err *err)
+{
+	int64_t most = filter->limit > INT32_MAX ? INT32_MAX : (int64_t)filter->limit;
+	const char *values[] = {
+	    filter->tenant,
+	    filter->destination,
+	    filter->state < 0 ? NULL : outbox_state_name((enum outbox_state)filter->state),
+	    filter->type,
+	    filter->aggregate_type,
+	    filter->aggregate_id,
+	    filter->after ? pg_uuid(arena, filter->after) : NULL,
+	    filter->after_destination,
+	    pg_int(arena, most),
+	};
+	struct row_list rows = {.arena = arena, .shape = &outbox_shape};
+	enum ibid_code code = pg_list(store, PG_CALL(OUTBOX_LIST, .values = values), &rows, err);
+	if (!code) {
+		*ret = rows.items;
+		*ret_count = rows.count;
+	}
+	return code;
 }

@@ -363,49 +363,19 @@ enum ibid_code pg_resolve(struct store *store, struct arena *arena, const struct
 
 /* action.c */
 enum ibid_code pg_begin_action(struct store *store, struct tx **ret, struct ibid_err *err);
-enum ibid_code pg_assign_exception(struct tx *tx, const struct exception_assignment *to,
-                                   struct ibid_err *err);
-enum ibid_code pg_put_action(struct tx *tx, const struct action_row *row, struct ibid_err *err);
-enum ibid_code pg_put_approval(struct tx *tx, const struct approval_row *row, struct ibid_err *err);
-enum ibid_code pg_decide_approval(struct tx *tx, const struct approval_end *end,
-                                  struct ibid_err *err);
-enum ibid_code pg_list_actions(struct store *store, struct arena *arena, const char *tenant,
-                               const char *subject_type, const char *subject_id, size_t limit,
-                               struct action_row **ret, size_t *ret_count, struct ibid_err *err);
-enum ibid_code pg_list_approvals(struct store *store, struct arena *arena, const char *tenant,
-                                 const char *subject_type, const char *subject_id, size_t limit,
-                                 struct approval_row **ret, size_t *ret_count,
-                                 struct ibid_err *err);
 
 /* put.c */
 /* Queue a statement; its values are copied to where they outlive the caller's. */
 IBID_CHECK enum ibid_code pg_tx_put(struct pg_tx *tx, enum pg_statement_name name,
                                     const char **values, struct ibid_err *err);
 enum ibid_code pg_put_event(struct tx *tx, const struct event_row *event, struct ibid_err *err);
-enum ibid_code pg_put_audit(struct tx *tx, const struct audit_row *audit, struct ibid_err *err);
 enum ibid_code pg_put_command(struct tx *tx, const struct command_row *row,
                               const struct command_row *previous, struct ibid_err *err);
 /* The answer's body, for the row that was queued. */
 enum ibid_code pg_put_body(struct pg_tx *tx, const struct command_row *row, struct ibid_err *err);
-/* In the order of exception_insert's parameters; exception_park takes all but the last. */
-enum { PG_EXCEPTION_PARAMS = 23 };
-void pg_exception_values(struct arena *arena, const struct exception_row *row,
-                         const char *ret[PG_EXCEPTION_PARAMS]);
-enum ibid_code pg_put_exception(struct tx *tx, const struct exception_row *row,
-                                struct ibid_err *err);
-enum ibid_code pg_resolve_exception(struct tx *tx, const struct exception_end *end,
-                                    struct ibid_err *err);
-enum ibid_code pg_put_payload(struct tx *tx, const struct payload_row *row, struct ibid_err *err);
 enum ibid_code pg_put_duplicates(struct store *, const struct duplicate_row *, size_t count,
                                  const struct duplicate_seen_row *, size_t seen_count,
                                  struct ibid_err *);
-enum ibid_code pg_get_duplicates(struct store *, struct arena *, const char *tenant,
-                                 const struct uuid *command_id, struct duplicate_row *ret,
-                                 struct ibid_err *);
-enum ibid_code pg_list_duplicates(struct store *, struct arena *, const char *tenant,
-                                  const struct uuid *command_id, size_t limit,
-                                  struct duplicate_seen_row **ret, size_t *ret_count,
-                                  struct ibid_err *);
 enum ibid_code pg_retain_commands(struct store *, struct arena *, const struct retention *,
                                   struct retention_cursor *, struct retention_count *ret,
                                   struct ibid_err *);
@@ -420,26 +390,11 @@ enum ibid_code pg_drop_span(struct store *, const struct archive_span *,
                             struct ibid_err *);
 enum ibid_code pg_restore_events(struct store *, const struct restoring *,
                                  struct restore_count *ret, struct ibid_err *);
-enum ibid_code pg_list_archives(struct store *, struct arena *, size_t limit,
-                                struct archive_row **ret, size_t *ret_count, struct ibid_err *);
 enum ibid_code pg_retain_history(struct store *, const struct retention *,
                                  struct retention_count *ret, bool *ret_more, struct ibid_err *);
 /* erase.c */
 enum ibid_code pg_erase_commands(struct store *, const struct erasure *, struct erasure_progress *,
                                  struct ibid_err *);
-enum ibid_code pg_list_erasures(struct store *, struct arena *, const char *tenant, size_t limit,
-                                struct erasure_row **ret, size_t *ret_count, struct ibid_err *);
-enum ibid_code pg_put_evidence(struct store *store, const struct key_conflict_row *evidence,
-                               struct ibid_err *err);
-
-/* token.c */
-enum ibid_code pg_put_token(struct store *, const struct token_row *, struct ibid_err *);
-enum ibid_code pg_get_token(struct store *, struct arena *, const char *id, struct token_row *ret,
-                            struct ibid_err *);
-enum ibid_code pg_list_tokens(struct store *, struct arena *, const struct token_filter *,
-                              struct token_row **ret, size_t *ret_count, struct ibid_err *);
-enum ibid_code pg_revoke_token(struct store *, const char *id, const char *by, int64_t at_us,
-                               struct ibid_err *);
 
 /* handler.c */
 enum ibid_code pg_prepare_scripts(struct store *, const struct script_use *, size_t count,
@@ -474,78 +429,32 @@ enum ibid_code pg_read_lane(struct store *, struct arena *, const struct lane_le
 enum ibid_code pg_list_held(struct store *, struct arena *, const struct lane_lease *,
                             struct held_event **ret, size_t *ret_count, struct ibid_err *);
 enum ibid_code pg_settle_lane(struct store *, const struct lane_settlement *, struct ibid_err *);
-enum ibid_code pg_decide_hold(struct tx *, const struct hold_decision *, struct ibid_err *);
-enum ibid_code pg_withdraw_event(struct tx *, const struct withdrawal *, struct ibid_err *);
-enum ibid_code pg_list_holds(struct store *, struct arena *, const char *tenant,
-                             const struct uuid *event_id, struct hold_row **ret, size_t *ret_count,
-                             struct ibid_err *);
-enum ibid_code pg_list_lanes(struct store *, struct arena *, struct lane_row **ret,
-                             size_t *ret_count, struct ibid_err *);
-enum ibid_code pg_list_deliveries(struct store *, struct arena *, const char *tenant,
-                                  const struct uuid *event_id, struct delivery_row **ret,
-                                  size_t *ret_count, struct ibid_err *);
-
-/* pause.c */
-enum ibid_code pg_put_pause(struct tx *, const struct pause_row *, struct ibid_err *);
-enum ibid_code pg_end_pause(struct tx *, const struct pause_row *, struct ibid_err *);
-enum ibid_code pg_list_pauses(struct store *, struct arena *, const char *tenant,
-                              struct pause_row **ret, size_t *ret_count, struct ibid_err *);
-
-/* outbox_status.c */
-enum ibid_code pg_list_outbox(struct store *, struct arena *, const struct outbox_filter *,
-                              struct outbox_row **ret, size_t *ret_count, struct ibid_err *);
 
 /* outbox_count.c */
 enum ibid_code pg_count_outbox(struct store *, size_t limit, bool *ret_more, struct ibid_err *);
+enum ibid_code pg_list_outbox(struct store *, struct arena *, const struct outbox_filter *,
+                              struct outbox_row **ret, size_t *ret_count, struct ibid_err *);
 enum ibid_code pg_measure_outbox(struct store *, struct arena *, struct backlog_row **ret,
                                  size_t *ret_count, struct ibid_err *);
 
-/* look.c */
-/* Columns that a statement may have behind those of an event: from here on. */
-enum { PG_EVENT_COLUMNS = 18 };
-void pg_read_event(struct arena *arena, const PGresult *result, int row, struct event_row *ret);
-
-struct pg_reader {
-	void (*read)(struct arena *arena, const PGresult *result, int row, void *ret);
-	size_t size; /* of what it fills in */
-};
-/* Run one statement and read its rows. */
-IBID_CHECK enum ibid_code pg_list(struct store *base, struct arena *arena, struct pg_call call,
-                                  const struct pg_reader *reader, void **ret, size_t *ret_count,
+/* ordinary.c */
+/* An ordinary statement as a call of a trip; without memory its values are NULL. */
+struct pg_call pg_sql_call(struct arena *arena, const struct sql_in *in);
+/* One row, and all rows, of any result, by the names of its columns. Check arena->failed. */
+void pg_read_row(PGresult *result, int row, const struct row_shape *shape, struct arena *arena,
+                 void *ret);
+void pg_sql_rows(PGresult *result, struct row_list *ret);
+/* One of our own statements. */
+IBID_CHECK enum ibid_code pg_list(struct store *store, struct pg_call call, struct row_list *ret,
                                   struct ibid_err *err);
-void pg_read_command(struct arena *arena, const PGresult *result, int row, struct command_row *ret);
-enum ibid_code pg_get_command(struct store *store, struct arena *arena, const char *tenant,
-                              const struct uuid *id, const struct identity *identity,
-                              struct command_row *ret, struct ibid_err *err);
-enum ibid_code pg_list_commands(struct store *store, struct arena *arena,
-                                const struct command_filter *filter, struct command_row **ret,
-                                size_t *ret_count, struct ibid_err *err);
-enum ibid_code pg_list_unknown(struct store *store, struct arena *arena,
-                               const struct command_filter *filter, struct command_row **ret,
-                               size_t *ret_count, struct ibid_err *err);
-enum ibid_code pg_list_stale(struct store *store, struct arena *arena,
-                             const struct command_filter *filter, struct command_row **ret,
-                             size_t *ret_count, struct ibid_err *err);
-enum ibid_code pg_get_event(struct store *, struct arena *, const char *tenant,
-                            const struct uuid *id, struct event_row *ret, struct ibid_err *);
-enum ibid_code pg_list_events(struct store *store, struct arena *arena, const char *tenant,
-                              const struct uuid *command_id, size_t limit, struct event_row **ret,
-                              size_t *ret_count, struct ibid_err *err);
-enum ibid_code pg_list_audit(struct store *store, struct arena *arena, const char *tenant,
-                             const struct uuid *command_id, size_t limit, struct audit_row **ret,
-                             size_t *ret_count, struct ibid_err *err);
-enum ibid_code pg_list_evidence(struct store *store, struct arena *arena, const char *tenant,
-                                const struct uuid *command_id, struct key_conflict_row **ret,
-                                size_t *ret_count, struct ibid_err *err);
-enum ibid_code pg_get_exception(struct store *store, struct arena *arena, const char *tenant,
-                                const struct uuid *id, struct exception_row *ret,
-                                struct ibid_err *err);
-enum ibid_code pg_get_payload(struct store *store, struct arena *arena, const char *tenant,
-                              const struct uuid *command_id, struct payload_row *ret,
-                              struct ibid_err *err);
-enum ibid_code pg_list_exceptions(struct store *store, struct arena *arena,
-                                  const struct exception_filter *filter, struct exception_row **ret,
-                                  size_t *ret_count, struct ibid_err *err);
+enum ibid_code pg_put(struct tx *, const struct sql_in *, struct ibid_err *);
+enum ibid_code pg_change(struct store *, const struct sql_in *, int64_t *ret_changed,
+                         struct ibid_err *);
+enum ibid_code pg_query(struct store *, const struct sql_in *, struct row_list *ret,
+                        struct ibid_err *);
+/* IBID_SCHEMA: it is in a state of a newer schema. */
+IBID_CHECK enum ibid_code pg_read_command(struct arena *arena, PGresult *result, int row,
+                                          struct command_row *ret, struct ibid_err *err);
 
 /* adopt.c */
 enum ibid_code pg_adopt(struct store *store, void *connection, struct tx **ret,
@@ -561,10 +470,6 @@ void pg_release_adopted(struct tx **tx);
 enum ibid_code pg_renew_lease(struct store *store, const char *tenant, const struct uuid *id,
                               int64_t token, int64_t lease_us, struct ibid_err *err);
 
-enum ibid_code pg_list_references(struct store *store, struct arena *arena,
-                                  const struct reference_filter *filter, struct reference_row **ret,
-                                  size_t *ret_count, struct ibid_err *err);
-
 /* schema.c */
 enum ibid_code pg_migrate(struct store *store, int *ret_from, int *ret_to, struct ibid_err *err);
 enum ibid_code pg_check_schema(struct store *store, int *ret_version, struct ibid_err *err);
@@ -573,13 +478,6 @@ enum ibid_code pg_apply_schema(struct store *store, const struct schema_file *fi
 enum ibid_code pg_check_decimal_column(struct store *store, const char *name, struct ibid_err *err);
 enum ibid_code pg_describe_index(struct store *store, struct arena *arena, const char *name,
                                  struct index_row *ret, struct ibid_err *err);
-
-/* contract.c */
-enum ibid_code pg_put_contract(struct store *store, const struct contract_row *contract,
-                               struct ibid_err *err);
-enum ibid_code pg_get_contract(struct store *store, struct arena *arena, const char *kind,
-                               const char *name, int version, struct contract_row *ret,
-                               struct ibid_err *err);
 
 /* measure.c */
 enum ibid_code pg_measure(struct store *store, struct arena *arena, struct measurement *ret,

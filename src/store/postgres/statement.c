@@ -16,7 +16,7 @@ const struct pg_statement pg_statements[STATEMENT_COUNT] = {
 	[STATEMENT_##symbol] = {sql_pg_##file, NULL, STATEMENT_##symbol, count, "", #file},
     PG_STATEMENTS(PG_STATEMENT_ROW)
 #undef PG_STATEMENT_ROW
-#define SQL_STATEMENT_ROW(file, count, demand)                                                     \
+#define SQL_STATEMENT_ROW(file, count, clock, demand)                                              \
 	[STATEMENT_##file] = {sql_pg_##file, NULL, STATEMENT_##file, count, "", #file},
         SQL_STATEMENTS(SQL_STATEMENT_ROW)
 #undef SQL_STATEMENT_ROW

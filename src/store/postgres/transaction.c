@@ -27,6 +27,26 @@ enum ibid_code pg_tx_new(struct pg_store *store, struct pg_conn *conn,
 	return IBID_OK;
 }
 
+enum ibid_code pg_begin_action(struct store *base, struct tx **ret, struct ibid_err *err)
+{
+	struct pg_store *store = pg_store_of(base);
+	const struct uuid no_command = {{0}};
+	struct arena arena = {0};
+	const char *values[] = {pg_uuid(&arena, &no_command), pg_int(&arena, store->busy_ms)};
+	struct pg_call calls[] = {PG_CALL(BEGIN), PG_CALL(ACT_BEGIN, .values = values)};
+	struct pg_conn *conn = NULL;
+	struct pg_tx *tx = NULL;
+	enum ibid_code code = arena.failed ? err_set(err, IBID_NOMEM, "out of memory")
+	                                   : pg_pool_trip(store, calls, 2, &conn, err);
+	pg_release(calls, 2);
+	arena_release(&arena);
+	if (!code)
+		code = pg_tx_new(store, conn, &no_command, &tx, err);
+	if (!code)
+		*ret = &tx->base;
+	return code;
+}
+
 static void tx_free(struct pg_tx *tx)
 {
 	pg_pool_give(tx->store, tx->conn);

@@ -7,6 +7,7 @@
  * commit until the command is finished; that needs `foreign_keys`, which can't be changed inside a
  * transaction. The writer's gate is not entered: the file's lock arbitrates, as between processes.
  */
+#include "store/run.h"
 #include "store/sqlite/lite.h"
 #include "store/sqlite/wal_vfs.h"
 
@@ -108,6 +109,7 @@ static void visit_init(struct visit *visit, const struct lite_adopted *adopted)
 	*visit = (struct visit){
 	    .conn = {.db = adopted->db,
 	             .path = adopted->store->path,
+	             .env = adopted->store->env,
 	             .mode = LITE_OURS,
 	             .hook = &adopted->store->base.hook},
 	    .tx = {.base = {adopted->base.store}, .store = adopted->store},
@@ -238,6 +240,13 @@ static enum ibid_code note(struct lite_conn *conn, enum lite_sql sql, const stru
 	return lite_conclude(&run, code, err);
 }
 
+static enum ibid_code put_payload(struct visit *visit, const struct payload_row *row,
+                                  struct ibid_err *err)
+{
+	struct sql_in in = payload_statement(row);
+	return lite_put(&visit->tx.base, &in, err);
+}
+
 static enum ibid_code write_plan(struct visit *visit, const struct plan *plan,
                                  const struct command_row *found, struct ibid_err *err)
 {
@@ -250,8 +259,9 @@ static enum ibid_code write_plan(struct visit *visit, const struct plan *plan,
 		           : IBID_OK;
 		if (!code)
 			code = lite_put_command(&visit->tx.base, &plan->row, found, err);
-		return !code && plan->has_payload ? lite_put_payload(&visit->tx.base, &plan->payload, err)
-		                                  : code;
+		if (!code && plan->has_payload)
+			code = put_payload(visit, &plan->payload, err);
+		return code;
 	case VERDICT_CONFLICT: return lite_count_evidence(&visit->conn, &plan->evidence, err);
 	default: return IBID_OK;
 	}
@@ -326,7 +336,7 @@ static enum ibid_code finish(struct visit *visit, const struct finishing *ending
 	for (size_t i = 0; !code && i < ending->event_count; i++)
 		code = lite_put_event(tx, &ending->events[i], err);
 	if (!code && ending->audit)
-		code = lite_put_audit(tx, ending->audit, err);
+		code = store_put_audit(tx, ending->audit, err);
 	if (!code)
 		code = lite_put_command(tx, ending->row, ending->previous, err);
 	if (!code)

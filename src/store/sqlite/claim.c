@@ -35,8 +35,6 @@ static enum ibid_code claim_inside(struct lite_tx *tx, struct arena *arena,
 	if (code && code != IBID_NOT_FOUND)
 		return code;
 	ret->kind = code ? CLAIM_FREE : CLAIM_FOUND;
-	if (ret->kind == CLAIM_FOUND)
-		lite_mark_stale(tx->store, &ret->row);
 	if (ret->kind == CLAIM_FOUND && !command_gives_way(&ret->row, &tx->context))
 		tx->context.command_id = ret->row.id;
 	return IBID_OK;

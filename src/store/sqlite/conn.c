@@ -160,6 +160,7 @@ enum ibid_code lite_conn_open(const struct lite_conn_options *options, struct li
 	if (!conn)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	conn->path = options->path;
+	conn->env = options->env;
 	conn->wal_pages = options->wal_pages;
 	conn->full = options->full;
 	conn->hook = options->hook;

@@ -7,6 +7,7 @@
 #ifndef STORE_SQLITE_CONN_H
 #define STORE_SQLITE_CONN_H
 
+#include "base/env.h"
 #include "base/err.h"
 #include "store/hook.h"
 #include "store/sqlite/sql.h"
@@ -33,6 +34,7 @@ struct lite_tx;
 struct lite_conn {
 	sqlite3 *db;
 	const char *path;
+	struct env *env; /* its clock */
 	enum lite_mode mode;
 	const char *refused; /* what the authorizer refused last */
 	sqlite3_stmt *statements[LITE_SQL_COUNT];
@@ -46,6 +48,7 @@ struct lite_conn {
 struct lite_conn_options {
 	const char *path; /* absolute; lives as long as the connection */
 	enum lite_role role;
+	struct env *env;
 	bool create;
 	unsigned busy_ms;
 	_Atomic int *wal_pages;         /* LITE_WRITER */

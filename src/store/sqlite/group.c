@@ -32,7 +32,7 @@ static enum ibid_code work(struct lite_tx *tx, struct group_member *member, bool
 	                                      &member->outcome, err);
 	if (code || !member->complete(member))
 		return code;
-	code = lite_put_audit(&tx->base, &member->audit, err);
+	code = store_put_audit(&tx->base, &member->audit, err);
 	if (!code)
 		code = lite_put_command(&tx->base, &member->row, NULL, err);
 	*ret_stays = !code && !leaves_violation(tx);

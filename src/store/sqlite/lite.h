@@ -223,9 +223,6 @@ IBID_CHECK enum ibid_code lite_schema_version(struct lite_conn *conn, int *ret,
 IBID_CHECK enum ibid_code lite_use_wal(struct lite_store *store, struct ibid_err *err);
 
 /* contract.c */
-enum ibid_code lite_put_contract(struct store *, const struct contract_row *, struct ibid_err *);
-enum ibid_code lite_get_contract(struct store *, struct arena *, const char *kind, const char *name,
-                                 int version, struct contract_row *ret, struct ibid_err *);
 
 /* run_script.c */
 enum ibid_code lite_make_script(struct store *, const char *file, const char *text,
@@ -255,15 +252,6 @@ enum ibid_code lite_run_group(struct store *, struct group_member **members, siz
 /* command.c */
 enum ibid_code lite_put_command(struct tx *, const struct command_row *,
                                 const struct command_row *previous, struct ibid_err *);
-enum ibid_code lite_get_command(struct store *, struct arena *, const char *tenant,
-                                const struct uuid *id, const struct identity *,
-                                struct command_row *ret, struct ibid_err *);
-enum ibid_code lite_list_commands(struct store *, struct arena *, const struct command_filter *,
-                                  struct command_row **ret, size_t *ret_count, struct ibid_err *);
-enum ibid_code lite_list_unknown(struct store *, struct arena *, const struct command_filter *,
-                                 struct command_row **ret, size_t *ret_count, struct ibid_err *);
-enum ibid_code lite_list_stale(struct store *, struct arena *, const struct command_filter *,
-                               struct command_row **ret, size_t *ret_count, struct ibid_err *);
 /* On the given connection. IBID_NOT_FOUND without a text when there is none. */
 IBID_CHECK enum ibid_code lite_find_command(struct lite_conn *conn, struct arena *arena,
                                             const struct identity *identity,
@@ -272,8 +260,6 @@ IBID_CHECK enum ibid_code lite_find_command(struct lite_conn *conn, struct arena
 /* stage.c */
 enum ibid_code lite_renew_lease(struct store *, const char *tenant, const struct uuid *id,
                                 int64_t token, int64_t lease_us, struct ibid_err *);
-/* Say of a row that was read whether its lease has ended. */
-void lite_mark_stale(const struct lite_store *store, struct command_row *row);
 
 /* adopt.c */
 enum ibid_code lite_adopt(struct store *, void *connection, struct tx **ret, struct ibid_err *);
@@ -284,13 +270,6 @@ void lite_release_adopted(struct tx **);
 
 /* event.c */
 enum ibid_code lite_put_event(struct tx *, const struct event_row *, struct ibid_err *);
-enum ibid_code lite_get_event(struct store *, struct arena *, const char *tenant,
-                              const struct uuid *id, struct event_row *ret, struct ibid_err *);
-enum ibid_code lite_list_events(struct store *, struct arena *, const char *tenant,
-                                const struct uuid *command_id, size_t limit, struct event_row **ret,
-                                size_t *ret_count, struct ibid_err *);
-/* The columns of event_list.sql, from the next one on, into a struct event_row. */
-void lite_read_event(struct lite_run *run, struct arena *arena, void *row);
 
 /* outbox.c */
 enum ibid_code lite_lease_lanes(struct store *, struct arena *, const struct lane_wish *,
@@ -302,19 +281,9 @@ enum ibid_code lite_read_lane(struct store *, struct arena *, const struct lane_
 enum ibid_code lite_list_held(struct store *, struct arena *, const struct lane_lease *,
                               struct held_event **ret, size_t *ret_count, struct ibid_err *);
 enum ibid_code lite_settle_lane(struct store *, const struct lane_settlement *, struct ibid_err *);
-enum ibid_code lite_decide_hold(struct tx *, const struct hold_decision *, struct ibid_err *);
-enum ibid_code lite_withdraw_event(struct tx *, const struct withdrawal *, struct ibid_err *);
-enum ibid_code lite_list_holds(struct store *, struct arena *, const char *tenant,
-                               const struct uuid *event_id, struct hold_row **ret,
-                               size_t *ret_count, struct ibid_err *);
 enum ibid_code lite_count_outbox(struct store *, size_t limit, bool *ret_more, struct ibid_err *);
 enum ibid_code lite_measure_outbox(struct store *, struct arena *, struct backlog_row **ret,
                                    size_t *ret_count, struct ibid_err *);
-enum ibid_code lite_list_lanes(struct store *, struct arena *, struct lane_row **ret,
-                               size_t *ret_count, struct ibid_err *);
-enum ibid_code lite_list_deliveries(struct store *, struct arena *, const char *tenant,
-                                    const struct uuid *event_id, struct delivery_row **ret,
-                                    size_t *ret_count, struct ibid_err *);
 
 /* outbox_status.c */
 enum ibid_code lite_list_outbox(struct store *, struct arena *, const struct outbox_filter *,
@@ -322,80 +291,19 @@ enum ibid_code lite_list_outbox(struct store *, struct arena *, const struct out
 
 /* audit.c */
 enum ibid_code lite_put_audit(struct tx *, const struct audit_row *, struct ibid_err *);
-enum ibid_code lite_list_audit(struct store *, struct arena *, const char *tenant,
-                               const struct uuid *command_id, size_t limit, struct audit_row **ret,
-                               size_t *ret_count, struct ibid_err *);
 
-/* evidence.c */
-enum ibid_code lite_put_evidence(struct store *, const struct key_conflict_row *,
-                                 struct ibid_err *);
 /* On the given connection. */
 IBID_CHECK enum ibid_code lite_count_evidence(struct lite_conn *conn,
                                               const struct key_conflict_row *row,
                                               struct ibid_err *err);
-enum ibid_code lite_list_evidence(struct store *, struct arena *, const char *tenant,
-                                  const struct uuid *command_id, struct key_conflict_row **ret,
-                                  size_t *ret_count, struct ibid_err *);
 
-/* exception.c */
-/* On the given connection. */
-IBID_CHECK enum ibid_code
-lite_open_exception(struct lite_conn *conn, const struct exception_row *row, struct ibid_err *err);
-enum ibid_code lite_put_exception(struct tx *, const struct exception_row *, struct ibid_err *);
-enum ibid_code lite_resolve_exception(struct tx *, const struct exception_end *, struct ibid_err *);
-enum ibid_code lite_assign_exception(struct tx *, const struct exception_assignment *,
-                                     struct ibid_err *);
-enum ibid_code lite_get_exception(struct store *, struct arena *, const char *tenant,
-                                  const struct uuid *id, struct exception_row *ret,
-                                  struct ibid_err *);
-enum ibid_code lite_list_exceptions(struct store *, struct arena *, const struct exception_filter *,
-                                    struct exception_row **ret, size_t *ret_count,
-                                    struct ibid_err *);
-
-/* pause.c */
-enum ibid_code lite_put_pause(struct tx *, const struct pause_row *, struct ibid_err *);
-enum ibid_code lite_end_pause(struct tx *, const struct pause_row *, struct ibid_err *);
-enum ibid_code lite_list_pauses(struct store *, struct arena *, const char *tenant,
-                                struct pause_row **ret, size_t *ret_count, struct ibid_err *);
-
-/* action.c */
+/* tx.c */
 enum ibid_code lite_begin_action(struct store *, struct tx **ret, struct ibid_err *);
-enum ibid_code lite_put_action(struct tx *, const struct action_row *, struct ibid_err *);
-enum ibid_code lite_put_approval(struct tx *, const struct approval_row *, struct ibid_err *);
-enum ibid_code lite_decide_approval(struct tx *, const struct approval_end *, struct ibid_err *);
-enum ibid_code lite_list_actions(struct store *, struct arena *, const char *tenant,
-                                 const char *subject_type, const char *subject_id, size_t limit,
-                                 struct action_row **ret, size_t *ret_count, struct ibid_err *);
-enum ibid_code lite_list_approvals(struct store *, struct arena *, const char *tenant,
-                                   const char *subject_type, const char *subject_id, size_t limit,
-                                   struct approval_row **ret, size_t *ret_count, struct ibid_err *);
-/* Ends a run that changes one row; where it changed none: IBID_RETRY, and the transaction is
- * doomed.
- */
-IBID_CHECK enum ibid_code lite_finish_one(struct lite_tx *tx, struct lite_run *run,
-                                          enum ibid_code code, const char *otherwise,
-                                          struct ibid_err *err);
-
-/* payload.c */
-enum ibid_code lite_put_payload(struct tx *, const struct payload_row *, struct ibid_err *);
-enum ibid_code lite_get_payload(struct store *, struct arena *, const char *tenant,
-                                const struct uuid *command_id, struct payload_row *ret,
-                                struct ibid_err *);
-/* On the given connection; text NULL removes it. */
-IBID_CHECK enum ibid_code lite_keep_payload(struct lite_conn *conn, const struct payload_row *row,
-                                            struct ibid_err *err);
 
 /* duplicate.c */
 enum ibid_code lite_put_duplicates(struct store *, const struct duplicate_row *, size_t count,
                                    const struct duplicate_seen_row *, size_t seen_count,
                                    struct ibid_err *);
-enum ibid_code lite_get_duplicates(struct store *, struct arena *, const char *tenant,
-                                   const struct uuid *command_id, struct duplicate_row *ret,
-                                   struct ibid_err *);
-enum ibid_code lite_list_duplicates(struct store *, struct arena *, const char *tenant,
-                                    const struct uuid *command_id, size_t limit,
-                                    struct duplicate_seen_row **ret, size_t *ret_count,
-                                    struct ibid_err *);
 
 /* retain.c */
 enum ibid_code lite_retain_commands(struct store *, struct arena *, const struct retention *,
@@ -416,28 +324,10 @@ enum ibid_code lite_drop_span(struct store *, const struct archive_span *,
                               struct ibid_err *);
 enum ibid_code lite_restore_events(struct store *, const struct restoring *,
                                    struct restore_count *ret, struct ibid_err *);
-enum ibid_code lite_list_archives(struct store *, struct arena *, size_t limit,
-                                  struct archive_row **ret, size_t *ret_count, struct ibid_err *);
 
 /* erase.c */
 enum ibid_code lite_erase_commands(struct store *, const struct erasure *,
                                    struct erasure_progress *, struct ibid_err *);
-enum ibid_code lite_list_erasures(struct store *, struct arena *, const char *tenant, size_t limit,
-                                  struct erasure_row **ret, size_t *ret_count, struct ibid_err *);
-
-/* token.c */
-enum ibid_code lite_put_token(struct store *, const struct token_row *, struct ibid_err *);
-enum ibid_code lite_get_token(struct store *, struct arena *, const char *id, struct token_row *ret,
-                              struct ibid_err *);
-enum ibid_code lite_list_tokens(struct store *, struct arena *, const struct token_filter *,
-                                struct token_row **ret, size_t *ret_count, struct ibid_err *);
-enum ibid_code lite_revoke_token(struct store *, const char *id, const char *by, int64_t at_us,
-                                 struct ibid_err *);
-
-/* reference.c */
-enum ibid_code lite_list_references(struct store *, struct arena *, const struct reference_filter *,
-                                    struct reference_row **ret, size_t *ret_count,
-                                    struct ibid_err *);
 
 /* measure.c */
 enum ibid_code lite_measure(struct store *, struct arena *, struct measurement *ret,
@@ -450,6 +340,24 @@ enum ibid_code lite_ready(struct store *, struct ibid_err *);
 /* The network file system that statfs calls `magic`; NULL: none that is known. */
 const char *lite_network_name(uint64_t magic);
 enum ibid_code lite_doctor(struct store *, finding_fn *, void *user, struct ibid_err *);
+
+/* ---- Ordinary statements: ordinary.c -------------------------------------------------------- */
+
+/* On the given connection. `rows` NULL: it gives none. A statement that demands a row and changes
+ * none is IBID_RETRY. */
+IBID_CHECK enum ibid_code lite_run_sql(struct lite_conn *conn, const struct sql_in *in,
+                                       struct row_list *rows, struct ibid_err *err);
+
+/* The current row of a run, by the names of its columns. Check arena->failed. */
+void lite_read_row(struct lite_run *run, const struct row_shape *shape, struct arena *arena,
+                   void *ret);
+
+enum ibid_code lite_put(struct tx *, const struct sql_in *, struct ibid_err *);
+enum ibid_code lite_change(struct store *, const struct sql_in *, int64_t *ret_changed,
+                           struct ibid_err *);
+enum ibid_code lite_query(struct store *, const struct sql_in *, struct row_list *ret,
+                          struct ibid_err *);
+enum ibid_code lite_check_settled(struct store *, enum ibid_code code, struct ibid_err *);
 
 /* ---- Reading many rows: rows.c -------------------------------------------------------------- */
 

@@ -7,6 +7,7 @@
  * Whether a lease has ended is told by the process's clock, as in stage.c. */
 #include "store/outbox.h"
 
+#include "store/run.h"
 #include "store/sqlite/lite.h"
 
 #include <assert.h>
@@ -181,7 +182,7 @@ static enum ibid_code read_events(struct reading *reading, struct lite_run *run,
 			continue;
 		struct outbox_event *row = lite_rows_add(rows);
 		if (row)
-			lite_read_event(run, rows->arena, &row->event);
+			lite_read_row(run, &event_shape, rows->arena, &row->event);
 		if (rows->arena->failed)
 			code = err_set(err, IBID_NOMEM, "out of memory");
 	}
@@ -242,29 +243,15 @@ static enum ibid_code read_held(struct lite_run *run, struct arena *arena, struc
                                 struct ibid_err *err)
 {
 	struct hold_row *hold = &ret->hold;
-	const char *state = lite_read_text(run, arena);
-	hold->attempts = lite_read_small(run);
-	const char *failure = lite_read_text(run, arena);
-	hold->reason = lite_read_text(run, arena);
-	hold->why = lite_read_text(run, arena);
-	hold->next_us = lite_read_int(run);
-	hold->since_us = lite_read_int(run);
 	ret->arrived = lite_read_small(run) != 0;
-	lite_read_event(run, arena, &ret->event);
-	hold->tenant = ret->event.tenant;
-	hold->event_id = ret->event.id;
-	hold->aggregate_type = ret->event.aggregate_type;
-	hold->aggregate_id = ret->event.aggregate_id;
-	hold->version = ret->event.version;
-	hold->held = true;
+	lite_read_row(run, &hold_shape, arena, hold);
+	lite_read_row(run, &event_shape, arena, &ret->event);
 	if (arena->failed)
 		return err_set(err, IBID_NOMEM, "out of memory");
-	if (!hold_state_read(state, &hold->state) ||
-	    (failure && !failure_class_read(failure, &hold->failure)))
-		return err_set(err, IBID_SCHEMA, "an event is held as %s, %s; upgrade ibid", state,
-		               failure ? failure : "no failure");
+	hold->event_id = ret->event.id;
+	hold->held = true;
 	hold->was = hold->state;
-	return IBID_OK;
+	return row_check_words(&hold_shape, hold, "an event that is held", err);
 }
 
 static enum ibid_code list_held(struct lite_conn *conn, const struct lane_lease *lease,
@@ -394,19 +381,11 @@ static enum ibid_code put_hold(struct lite_conn *conn, const struct lane_lease *
 	return lite_conclude(&run, code, err);
 }
 
-/* About a delivery, unless a person decided meanwhile. */
 static enum ibid_code open_item(struct lite_conn *conn, const struct exception_row *row,
                                 struct ibid_err *err)
 {
-	struct lite_run run;
-	if (strcmp(row->subject_type, "delivery") != 0)
-		return lite_open_exception(conn, row, err);
-	enum ibid_code code = lite_start(conn, LITE_delivery_hold_parked, &run, err);
-	lite_bind_text(&run, row->tenant);
-	lite_bind_text(&run, row->subject_id);
-	bool parked = lite_row(&run, &code, err);
-	lite_end(&run);
-	return code || !parked ? code : lite_open_exception(conn, row, err);
+	struct sql_in in = SQL_IN(exception_park, exception_shape, row);
+	return lite_run_sql(conn, &in, NULL, err);
 }
 
 static enum ibid_code move_lane(struct lite_conn *conn, const struct lane_settlement *settlement,
@@ -453,73 +432,3 @@ enum ibid_code lite_settle_lane(struct store *base, const struct lane_settlement
 }
 
 /* ---- Looking -------------------------------------------------------------------------------- */
-
-static void read_row(struct lite_run *run, struct arena *arena, void *row)
-{
-	struct lane_row *ret = row;
-	ret->destination = lite_read_text(run, arena);
-	ret->lane = lite_read_small(run);
-	ret->relay = lite_read_text(run, arena);
-	ret->token = lite_read_int(run);
-	ret->lease_until_us = lite_read_int(run);
-	ret->moved_us = lite_read_int(run);
-	ret->delivered = lite_read_int(run);
-}
-
-enum ibid_code lite_list_lanes(struct store *base, struct arena *arena, struct lane_row **ret,
-                               size_t *ret_count, struct ibid_err *err)
-{
-	struct lite_store *store = lite_of(base);
-	struct lite_conn *conn;
-	struct lite_run run;
-	struct lite_rows rows = {.arena = arena, .size = sizeof(struct lane_row)};
-	enum ibid_code code = lite_reader_take(store, &conn, err);
-	if (code)
-		return code;
-	code = lite_start(conn, LITE_relay_lane_list, &run, err);
-	code = lite_rows_read(&rows, &run, read_row, code, err);
-	lite_end(&run);
-	lite_reader_give(store, conn);
-	if (!code) {
-		*ret = rows.items;
-		*ret_count = rows.count;
-	}
-	return code;
-}
-
-static void read_delivery(struct lite_run *run, struct arena *arena, void *row)
-{
-	struct delivery_row *ret = row;
-	ret->tenant = lite_read_text(run, arena);
-	ret->event_id = lite_read_uuid(run);
-	ret->destination = lite_read_text(run, arena);
-	ret->token = lite_read_int(run);
-	ret->place = lite_read_text(run, arena);
-	ret->partition = lite_read_small(run);
-	ret->offset = lite_read_int(run);
-	ret->at_us = lite_read_int(run);
-}
-
-enum ibid_code lite_list_deliveries(struct store *base, struct arena *arena, const char *tenant,
-                                    const struct uuid *event_id, struct delivery_row **ret,
-                                    size_t *ret_count, struct ibid_err *err)
-{
-	struct lite_store *store = lite_of(base);
-	struct lite_conn *conn;
-	struct lite_run run;
-	struct lite_rows rows = {.arena = arena, .size = sizeof(struct delivery_row)};
-	enum ibid_code code = lite_reader_take(store, &conn, err);
-	if (code)
-		return code;
-	code = lite_start(conn, LITE_delivery_list, &run, err);
-	lite_bind_text(&run, tenant);
-	lite_bind_uuid(&run, event_id);
-	code = lite_rows_read(&rows, &run, read_delivery, code, err);
-	lite_end(&run);
-	lite_reader_give(store, conn);
-	if (!code) {
-		*ret = rows.items;
-		*ret_count = rows.count;
-	}
-	return code;
-}

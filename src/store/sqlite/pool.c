@@ -66,6 +66,7 @@ enum ibid_code lite_reader_take(struct lite_store *store, struct lite_conn **ret
 	if (!conn) {
 		struct lite_conn_options options = {
 		    .path = store->path,
+		    .env = store->env,
 		    .role = LITE_READER,
 		    .busy_ms = store->busy_ms,
 		    .hook = &store->base.hook,

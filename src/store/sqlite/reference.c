@@ -1,56 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reference.c -- what other systems call our resources: one external id, one resource. */
+#include "store/run.h"
 #include "store/sqlite/work.h"
 
 #include <string.h>
 
-/* ---- Looking -------------------------------------------------------------------------------- */
-
-static void read_row(struct lite_run *run, struct arena *arena, void *row)
+static enum ibid_code list(struct lite_tx *tx, const struct reference_filter *filter,
+                           struct row_list *ret, struct ibid_err *err)
 {
-	struct reference_row *ret = row;
-	ret->tenant = lite_read_text(run, arena);
-	ret->source_system = lite_read_text(run, arena);
-	ret->external_id = lite_read_text(run, arena);
-	ret->resource_type = lite_read_text(run, arena);
-	ret->resource_id = lite_read_text(run, arena);
-	ret->command_id = lite_read_uuid(run);
-	ret->at_us = lite_read_int(run);
-}
-
-static enum ibid_code list(struct lite_conn *conn, const struct reference_filter *filter,
-                           struct lite_rows *rows, struct ibid_err *err)
-{
-	bool external = filter->external_id;
-	struct lite_run run;
-	enum ibid_code code = lite_start(
-	    conn, external ? LITE_reference_by_external : LITE_reference_by_resource, &run, err);
-	lite_bind_text(&run, filter->tenant);
-	lite_bind_text(&run, external ? filter->source_system : filter->resource_type);
-	lite_bind_text(&run, external ? filter->external_id : filter->resource_id);
-	code = lite_rows_read(rows, &run, read_row, code, err);
-	lite_end(&run);
-	return code;
-}
-
-enum ibid_code lite_list_references(struct store *base, struct arena *arena,
-                                    const struct reference_filter *filter,
-                                    struct reference_row **ret, size_t *ret_count,
-                                    struct ibid_err *err)
-{
-	struct lite_store *store = lite_of(base);
-	struct lite_rows rows = {.arena = arena, .size = sizeof(struct reference_row)};
-	struct lite_conn *conn;
-	enum ibid_code code = lite_reader_take(store, &conn, err);
-	if (code)
-		return code;
-	code = list(conn, filter, &rows, err);
-	lite_reader_give(store, conn);
-	if (!code) {
-		*ret = rows.items;
-		*ret_count = rows.count;
-	}
-	return code;
+	struct sql_in in = reference_statement(filter);
+	*ret = (struct row_list){.arena = &tx->arena, .shape = &reference_shape};
+	return lite_run_sql(tx->conn, &in, ret, err);
 }
 
 /* ---- ibid_link_reference(source_system, external_id, resource_type, resource_id) ------------- */
@@ -68,19 +28,9 @@ static enum ibid_code check_names(struct lite_tx *tx, sqlite3_value **values, st
 static enum ibid_code insert(struct lite_tx *tx, const struct reference_row *row, bool *ret_new,
                              struct ibid_err *err)
 {
-	struct lite_run run;
-	enum ibid_code code = lite_start(tx->conn, LITE_reference_put, &run, err);
-	lite_bind_text(&run, row->tenant);
-	lite_bind_text(&run, row->source_system);
-	lite_bind_text(&run, row->external_id);
-	lite_bind_text(&run, row->resource_type);
-	lite_bind_text(&run, row->resource_id);
-	lite_bind_uuid(&run, &row->command_id);
-	lite_bind_int(&run, row->at_us);
-	if (!code)
-		code = lite_finish(&run, err);
+	struct sql_in in = SQL_IN(reference_put, reference_shape, row);
+	enum ibid_code code = lite_run_sql(tx->conn, &in, NULL, err);
 	*ret_new = !code && sqlite3_changes(tx->conn->db) > 0;
-	lite_end(&run);
 	return code;
 }
 
@@ -93,7 +43,7 @@ static enum ibid_code taken(struct lite_tx *tx, const struct reference_row *row,
 }
 
 static enum ibid_code linked(struct lite_tx *tx, const struct reference_row *row,
-                             const struct lite_rows *others, struct ibid_err *err)
+                             const struct row_list *others, struct ibid_err *err)
 {
 	const struct reference_row *seen = others->items;
 	const char *external_id = "";
@@ -109,13 +59,13 @@ static enum ibid_code linked(struct lite_tx *tx, const struct reference_row *row
 static enum ibid_code judge(struct lite_tx *tx, const struct reference_row *row,
                             struct ibid_err *err)
 {
-	struct lite_rows rows = {.arena = &tx->arena, .size = sizeof(struct reference_row)};
+	struct row_list rows;
 	struct reference_filter filter = {.tenant = row->tenant,
 	                                  .source_system = row->source_system,
 	                                  .external_id = row->external_id,
 	                                  .resource_type = row->resource_type,
 	                                  .resource_id = row->resource_id};
-	enum ibid_code code = list(tx->conn, &filter, &rows, err);
+	enum ibid_code code = list(tx, &filter, &rows, err);
 	if (code)
 		return code;
 	if (rows.count) {
@@ -125,7 +75,7 @@ static enum ibid_code judge(struct lite_tx *tx, const struct reference_row *row,
 		return same ? IBID_OK : taken(tx, row, seen, err);
 	}
 	filter.external_id = NULL;
-	code = list(tx->conn, &filter, &rows, err);
+	code = list(tx, &filter, &rows, err);
 	return code ? code : linked(tx, row, &rows, err);
 }
 
@@ -165,13 +115,13 @@ static void add_pair(struct str *out, const char *a, const char *a_text, const c
 enum ibid_code lite_find_reference(struct lite_tx *tx, struct lite_work_args args,
                                    struct str *answer, struct ibid_err *err)
 {
-	struct lite_rows rows = {.arena = &tx->arena, .size = sizeof(struct reference_row)};
+	struct row_list rows;
 	struct reference_filter filter = {.tenant = tx->context.tenant,
 	                                  .source_system = lite_work_text(args.values[0]),
 	                                  .external_id = lite_work_text(args.values[1])};
 	if (!filter.source_system || !filter.external_id)
 		return IBID_OK;
-	enum ibid_code code = list(tx->conn, &filter, &rows, err);
+	enum ibid_code code = list(tx, &filter, &rows, err);
 	const struct reference_row *row = rows.items;
 	if (!code && rows.count)
 		add_pair(answer, "resource_type", row->resource_type, "resource_id", row->resource_id);
@@ -181,11 +131,11 @@ enum ibid_code lite_find_reference(struct lite_tx *tx, struct lite_work_args arg
 enum ibid_code lite_find_external(struct lite_tx *tx, struct lite_work_args args,
                                   struct str *answer, struct ibid_err *err)
 {
-	struct lite_rows rows = {.arena = &tx->arena, .size = sizeof(struct reference_row)};
+	struct row_list rows;
 	struct reference_filter filter = {.tenant = tx->context.tenant,
 	                                  .resource_type = lite_work_text(args.values[0]),
 	                                  .resource_id = lite_work_text(args.values[1])};
-	enum ibid_code code = list(tx->conn, &filter, &rows, err);
+	enum ibid_code code = list(tx, &filter, &rows, err);
 	const struct reference_row *items = rows.items;
 	if (code)
 		return code;

@@ -3,12 +3,6 @@
  * clock of its own: time is the process's. */
 #include "store/sqlite/lite.h"
 
-void lite_mark_stale(const struct lite_store *store, struct command_row *row)
-{
-	row->stale = row->state == COMMAND_IN_PROGRESS && row->lease_until_us &&
-	             row->lease_until_us < env_wall_us(store->env);
-}
-
 static enum ibid_code renew(struct lite_conn *conn, const char *tenant, const struct uuid *id,
                             int64_t token, int64_t until_us, struct ibid_err *err)
 {

@@ -75,6 +75,17 @@ enum ibid_code lite_tx_open(struct lite_store *store, const struct identity *ide
 	return IBID_OK;
 }
 
+enum ibid_code lite_begin_action(struct store *base, struct tx **ret, struct ibid_err *err)
+{
+	static const struct identity none = {.tenant = "", .operation = "", .scope = "", .key = ""};
+	static const struct work_context no_command = {.tenant = ""};
+	struct lite_tx *tx = NULL;
+	enum ibid_code code = lite_tx_open(lite_of(base), &none, &no_command, &tx, err);
+	if (!code)
+		*ret = &tx->base;
+	return code;
+}
+
 void lite_tx_turn(struct lite_tx *tx, const struct identity *identity,
                   const struct work_context *context)
 {

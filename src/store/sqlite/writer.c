@@ -21,6 +21,7 @@ static enum ibid_code open_writer(struct lite_store *store, struct ibid_err *err
 {
 	struct lite_conn_options options = {
 	    .path = store->path,
+	    .env = store->env,
 	    .role = LITE_WRITER,
 	    .busy_ms = store->busy_ms,
 	    .hook = &store->base.hook,

@@ -4,16 +4,8 @@
 -- and the second is a new one. The body comes through a
 -- function, so that a new command, which has none, does not pay for opening the table.
 select
-	c.tenant, c.operation, c.scope, c.key, c.id, c.state, c.scheme, c.contract_version,
-	encode(c.fingerprint, 'hex'), c.linked, c.status, c.resource_type, c.resource_id, c.reason, c.text,
-	c.audit_id, c.attempts, c.client, c.actor,
-	(extract(epoch from c.created_at) * 1000000)::bigint,
-	(extract(epoch from c.finished_at) * 1000000)::bigint,
-	(extract(epoch from c.expires_at) * 1000000)::bigint,
-	c.lease_token, (extract(epoch from c.lease_until) * 1000000)::bigint,
-	c.state = 'IN_PROGRESS' and c.lease_until < clock_timestamp(),
-	c.correlation_id, c.causation_id, c.traceparent, c.tracestate,
-	ibid.kept_body(c.tenant, c.id, c.attempts),
+{command},
+	ibid.kept_body(c.tenant, c.id, c.attempts) as body,
 	set_config('ibid.command_id', case
 		when c.expires_at <= $5 and c.state in ('COMPLETED', 'REJECTED', 'FAILED')
 			then current_setting('ibid.command_id')

@@ -1,18 +1,16 @@
 -- hold_list: $1 destination, $2 lane
--- The columns of an event, and of its hold. Early: the one that it comes behind neither arrived nor is held: it has yet
--- to be read. Arrived: it was on its way when it was cancelled.
+-- Early: the one that it comes behind neither arrived nor is held: it has yet
+-- to be read. Arrived: it was on its way when it was cancelled. Then the hold and its event.
 select
-	e.id, e.command_id, e.tenant, e.aggregatetype, e.aggregateid, e.type, e.payload, e.version, e.key, e.ordinal,
-	e.correlation_id, e.causation_id, e.traceparent, e.tracestate,
-	ibid_internal.microseconds(e.created_at), e.topic, e.partition_key, e.headers,
 	coalesce(behind.version is not null and (select true from ibid.delivery as d where d.tenant = e.tenant
 			and d.event_id = behind.id and d.destination = $1 limit 1) is null
 		and (select true from ibid.delivery_hold as p where p.destination = $1 and p.tenant = e.tenant
 			and p.event_id = behind.id) is null, false),
-	behind.version, h.state, h.attempts, h.failure, h.reason, h.why,
-	(extract(epoch from h.next_at) * 1000000)::bigint, (extract(epoch from h.since) * 1000000)::bigint,
+	behind.version,
 	h.state = 'CANCELLED' and exists (select from ibid.delivery as d
-		where d.tenant = h.tenant and d.event_id = h.event_id and d.destination = $1)
+		where d.tenant = h.tenant and d.event_id = h.event_id and d.destination = $1),
+	h.state, h.attempts, h.failure, h.reason, h.why, instant(h.next_at), instant(h.since),
+{event}
 from ibid.delivery_hold as h
 join ibid.event as e on e.tenant = h.tenant and e.id = h.event_id
 left join lateral (

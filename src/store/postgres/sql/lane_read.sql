@@ -10,8 +10,8 @@
 -- can confuse them with others, each event is looked up among the evidence. The fourth says that they are being read, in the
 -- order of their ids, and which is the next; what is new since the snapshot comes after that.
 --
--- The columns of an event; early, and the version that it comes behind; whether there is more; in the first row the new
--- cursor; whether something was withdrawn that this lane has yet to pass (one look into an index that is empty otherwise).
+-- The event's id; early, and the version that it comes behind; whether there is more; in the first row the new cursor;
+-- whether something was withdrawn that this lane has yet to pass (one look into an index that is empty otherwise); the event.
 -- Always one row, with no event where there is none.
 with given as materialized (
 	select its.system, pg_current_snapshot() as now, its.system = split_part($3, ';', 1) as known,
@@ -94,19 +94,17 @@ with given as materialized (
 		else true end
 )
 select
-	f.id, f.command_id, f.tenant, f.aggregatetype, f.aggregateid, f.type, f.payload, f.version, f.key, f.ordinal,
-	f.correlation_id, f.causation_id, f.traceparent, f.tracestate,
-	ibid_internal.microseconds(f.created_at), f.topic, f.partition_key, f.headers,
-	coalesce(f.early, false), case when f.early then (
+	e.id, coalesce(e.early, false), case when e.early then (
 		select p.version from ibid.event as p
-		where p.lane = $1::smallint and p.topic is not null and p.xid = f.follows and p.tenant = f.tenant
-			and p.aggregatetype = f.aggregatetype and p.aggregateid = f.aggregateid and p.version < f.version
+		where p.lane = $1::smallint and p.topic is not null and p.xid = e.follows and p.tenant = e.tenant
+			and p.aggregatetype = e.aggregatetype and p.aggregateid = e.aggregateid and p.version < e.version
 		order by p.version desc limit 1) end,
 	edge.cut or place.reads is not null,
-	case when row_number() over (order by f.version, f.xid) = 1 then place.system || ';' || next.seen
+	case when row_number() over (order by e.version, e.xid) = 1 then place.system || ';' || next.seen
 		|| case when place.reads is not null and edge.cut then ';' || place.restored || ';' || top.xmax
 			when place.restored >= pg_snapshot_xmin(next.seen) then ';' || place.restored else '' end end,
 	(select true from ibid.delivery_hold as h
-	where h.destination = $2 and h.lane = $1::smallint and h.state = 'CANCELLED' and not h.passed limit 1)
-from place cross join edge cross join next cross join top left join told as f on true
-order by f.version, f.xid
+	where h.destination = $2 and h.lane = $1::smallint and h.state = 'CANCELLED' and not h.passed limit 1),
+{event}
+from place cross join edge cross join next cross join top left join told as e on true
+order by e.version, e.xid

@@ -9,10 +9,7 @@ with recursive tenants (tenant) as (
 	where $1::text is null and t.tenant is not null
 )
 select
-	s.tenant, s.event_id, s.event_key, s.type, s.aggregate_type, s.aggregate_id, s.version, s.topic, s.destination, s.state,
-	s.attempts, s.failure, s.reason, s.why, s.waits_for, (extract(epoch from s.next_at) * 1000000)::bigint,
-	(extract(epoch from s.since) * 1000000)::bigint, s.relay, s.place, s.partition, s.position,
-	(extract(epoch from s.published_at) * 1000000)::bigint, ibid_internal.microseconds(s.created_at)
+{outbox}
 from tenants as t
 cross join lateral (
 	select s.* from ibid.event as e

@@ -4,7 +4,7 @@ select
   seq, 0 as arrived,
   id, command_id, tenant, aggregatetype, aggregateid, type, payload, version, key, ordinal,
   correlation_id, causation_id, traceparent, tracestate, created_us, topic,
-  partition_key, coalesce(headers, '{}')
+  partition_key, coalesce(headers, '{}') as headers
 from ibid_event
 where lane = ?1 and seq > ?2 and topic is not null
 order by seq

@@ -8,7 +8,7 @@ select
     where h.tenant = e.tenant and h.event_id = e.id and h.destination = ?3 and h.passed) as arrived,
   id, command_id, tenant, aggregatetype, aggregateid, type, payload, version, key, ordinal,
   correlation_id, causation_id, traceparent, tracestate, created_us, topic,
-  partition_key, coalesce(headers, '{}')
+  partition_key, coalesce(headers, '{}') as headers
 from ibid_event as e
 where lane = ?1 and seq > ?2 and topic is not null
 order by seq

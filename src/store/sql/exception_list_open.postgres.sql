@@ -1,0 +1,2 @@
+-- exception_list_open
+-- same as exception_list
