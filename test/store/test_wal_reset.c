@@ -70,6 +70,8 @@ static enum ibid_code commit(struct store *store, const char *who, unsigned n, u
 	    .kind = "command", .name = name, .version = 1, .text = text, .at_us = 1};
 	enum ibid_code code = store_put_contract(store, &row, &err);
 	text[pages * PAGE] = 'x';
+	if (code && code != IBID_BUSY)
+		fprintf(stderr, "%s: %s\n", name, err.text);
 	return code;
 }
 

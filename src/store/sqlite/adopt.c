@@ -199,8 +199,8 @@ static enum ibid_code check_shadows(sqlite3 *db, struct ibid_err *err)
 	return IBID_OK;
 }
 
-/* A checkpoint of the caller's own does not begin under the writer lock, as ibid's do with an old
- * library (V6 in wal_vfs.c). */
+/* A checkpoint of the caller's own does not begin under the writer lock, as ibid's do (V6 in
+ * wal_vfs.c). */
 static enum ibid_code check_checkpoints(struct visit *visit, struct ibid_err *err)
 {
 	int64_t pages = 0;

@@ -44,9 +44,8 @@ static enum ibid_code library(const struct visit *visit, struct ibid_err *err)
 	tell(visit, safe ? FINDING_OK : FINDING_WARN,
 	     "upgrade to SQLite 3.51.3, or build ibid without -Dsystem_libs=true: before it, a "
 	     "checkpoint "
-	     "that begins while another process resets the WAL can lose a commit or damage the file. "
-	     "ibid's own begin under the writer lock, which is slower; every other program that writes "
-	     "the file should run `pragma wal_autocheckpoint = 0`",
+	     "of another program that begins while ibid resets the WAL can lose a commit or damage the "
+	     "file; that program should run `pragma wal_autocheckpoint = 0`",
 	     "%s library %s, %s", library.name, library.version, library_origin(&library));
 	return IBID_OK;
 }
