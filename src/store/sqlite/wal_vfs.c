@@ -27,7 +27,7 @@
  * seen, under that lock, that something is left to move, and while that is so nobody begins the WAL
  * anew. A checkpoint that finds nothing takes none, and ends with the lock of checkpoints. With
  * that window held open and processes stopped at random, 11 of 20 files were damaged without this
- * by 3.40.1, and by 3.54.1, which has SQLite's own guard against it, still 6 of 96: so it is done
+ * by 3.40.1, and by 3.54.1, which has SQLite's own guard against it, still 6 of 66: so it is done
  * with every version (test/store/test_wal_reset.c). Closing the last connection moves the WAL under
  * a lock that keeps all others out.
  *
