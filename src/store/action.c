@@ -41,7 +41,7 @@ static const struct row_column approval_columns[] = {
     APPROVAL(TEXT, decided_by, decided_by),
     APPROVAL(TEXT, decided_token, decided_token),
     APPROVAL(TEXT, decided_reason, decided_reason),
-    APPROVAL(TIME, decided_at, decided_us),
+    APPROVAL(TIME_OR_NONE, decided_at, decided_us),
 };
 const struct row_shape approval_shape = ROW_SHAPE(struct approval_row, approval_columns);
 

@@ -12,7 +12,7 @@ static const struct row_column columns[] = {ERASURE(TEXT, tenant, tenant),
                                             ERASURE(TEXT, reason, reason),
                                             ERASURE(JSON, selection, selection),
                                             ERASURE(TIME, at, at_us),
-                                            ERASURE(TIME, finished_at, finished_us),
+                                            ERASURE(TIME_OR_NONE, finished_at, finished_us),
 #define ERASURE_COUNT(name, meaning) ERASURE(LONG, name, count.name),
                                             ERASURE_COUNTS(ERASURE_COUNT)
 #undef ERASURE_COUNT

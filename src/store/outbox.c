@@ -95,8 +95,8 @@ static const struct row_column lane_columns[] = {
     ROW_COLUMN(INT, struct lane_row, lane, lane),
     ROW_COLUMN(TEXT, struct lane_row, relay, relay),
     ROW_COLUMN(LONG, struct lane_row, token, token),
-    ROW_COLUMN(TIME, struct lane_row, lease_until, lease_until_us),
-    ROW_COLUMN(TIME, struct lane_row, moved_at, moved_us),
+    ROW_COLUMN(TIME_OR_NONE, struct lane_row, lease_until, lease_until_us),
+    ROW_COLUMN(TIME_OR_NONE, struct lane_row, moved_at, moved_us),
     ROW_COLUMN(LONG, struct lane_row, delivered, delivered),
 };
 const struct row_shape lane_shape = ROW_SHAPE(struct lane_row, lane_columns);
@@ -127,7 +127,7 @@ static const struct row_column hold_columns[] = {
     HOLD(WORD, failure, failure, .words = &failure_class_words),
     HOLD(TEXT, reason, reason),
     HOLD(TEXT, why, why),
-    HOLD(TIME, next_at, next_us),
+    HOLD(TIME_OR_NONE, next_at, next_us),
     HOLD(TIME, since, since_us),
     HOLD(BOOL, passed, passed),
 };
@@ -151,13 +151,13 @@ static const struct row_column outbox_columns[] = {
     STATUS(TEXT, reason, reason),
     STATUS(TEXT, why, why),
     STATUS(LONG, waits_for, waits_for),
-    STATUS(TIME, next_at, next_us),
-    STATUS(TIME, since, since_us),
+    STATUS(TIME_OR_NONE, next_at, next_us),
+    STATUS(TIME_OR_NONE, since, since_us),
     STATUS(TEXT, relay, relay),
     STATUS(TEXT, place, place),
     STATUS(INT, partition, partition),
     STATUS(LONG, position, offset, .json = "offset"),
-    STATUS(TIME, published_at, published_us),
+    STATUS(TIME_OR_NONE, published_at, published_us),
     STATUS(TIME, created_at, created_us),
 };
 const struct row_shape outbox_shape = ROW_SHAPE(struct outbox_row, outbox_columns);
@@ -188,7 +188,7 @@ static const struct row_column backlog_columns[] = {
     ROW_COLUMN(LONG, struct backlog_row, parked, parked),
     ROW_COLUMN(LONG, struct backlog_row, oldest, oldest_us),
     ROW_COLUMN(LONG, struct backlog_row, leased, leased),
-    ROW_COLUMN(TIME, struct backlog_row, moved_at, moved_us),
+    ROW_COLUMN(TIME_OR_NONE, struct backlog_row, moved_at, moved_us),
 };
 const struct row_shape backlog_shape = ROW_SHAPE(struct backlog_row, backlog_columns);
 

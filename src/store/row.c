@@ -92,7 +92,8 @@ struct sql_value row_value(const struct row_column *column, const void *row, str
 	case COLUMN_LONG: return number_value(COLUMN_LONG, *(const int64_t *)member);
 	case COLUMN_INT: return number_value(COLUMN_LONG, *(const int *)member);
 	case COLUMN_BOOL: return number_value(COLUMN_BOOL, *(const bool *)member);
-	case COLUMN_TIME: return number_value(COLUMN_TIME, *(const int64_t *)member);
+	case COLUMN_TIME:
+	case COLUMN_TIME_OR_NONE: return number_value(column->type, *(const int64_t *)member);
 	case COLUMN_SIZE: return number_value(COLUMN_LONG, limit_of(*(const size_t *)member));
 	case COLUMN_SIZED: return sized_value(*(const char *const *)member, *size_of(column, row));
 	case COLUMN_UUID: return uuid_value(member, false);
@@ -123,6 +124,7 @@ static enum column_type plain_type(enum column_type type)
 	case COLUMN_WORD:
 	case COLUMN_BITS: return COLUMN_TEXT;
 	case COLUMN_INT: return COLUMN_LONG;
+	case COLUMN_TIME_OR_NONE: return COLUMN_TIME;
 	case COLUMN_UUID_OR_NULL: return COLUMN_UUID;
 	default: return type;
 	}
@@ -163,7 +165,8 @@ static void read_member(const struct row_shape *shape, const struct row_column *
 		break;
 	case COLUMN_BITS: *(unsigned *)member = words_split(column->words, value->text); break;
 	case COLUMN_LONG: *(int64_t *)member = value->number; break;
-	case COLUMN_TIME: *(int64_t *)member = instant_clamp(value->number); break;
+	case COLUMN_TIME:
+	case COLUMN_TIME_OR_NONE: *(int64_t *)member = instant_clamp(value->number); break;
 	case COLUMN_INT: *(int *)member = (int)value->number; break;
 	case COLUMN_BOOL: *(bool *)member = value->number != 0; break;
 	case COLUMN_SIZED:
@@ -256,7 +259,8 @@ static void add_value(struct str *out, const char *name, const struct sql_value 
 	switch (value->type) {
 	case COLUMN_LONG: obj_int(out, name, value->number); return;
 	case COLUMN_BOOL: obj_bool(out, name, value->number != 0); return;
-	case COLUMN_TIME: instant_write(value->number, text); break;
+	case COLUMN_TIME:
+	case COLUMN_TIME_OR_NONE: instant_write(value->number, text); break;
 	case COLUMN_UUID: uuid_write(value->uuid, text); break;
 	case COLUMN_HASH: sha256_write(&value->hash, text); break;
 	default: obj_text(out, name, value->text); return;
@@ -272,7 +276,7 @@ void row_add_json(struct str *out, const struct row_shape *shape, const void *ro
 		char camel[JSON_NAME_SIZE];
 		const char *name = json_name(column, camel);
 		struct sql_value value = row_value(column, row, &arena);
-		if (!*name || value.null || (value.type == COLUMN_TIME && !value.number))
+		if (!*name || value.null || (value.type == COLUMN_TIME_OR_NONE && !value.number))
 			continue;
 		if (column->type == COLUMN_NAMES || column->type == COLUMN_BITS)
 			add_names(out, name, value.text);

@@ -28,9 +28,10 @@ enum column_type {
 	COLUMN_LONG,  /* int64_t; SQL NULL is 0, in these, too: */
 	COLUMN_INT,   /* int */
 	COLUMN_BOOL,
-	COLUMN_TIME, /* int64_t, microseconds since 1970; PostgreSQL: 0 is NULL */
-	COLUMN_WORD, /* an enum, by `words`; -1 is SQL NULL: any */
-	COLUMN_BITS, /* unsigned, likewise: words joined by commas */
+	COLUMN_TIME,         /* int64_t, microseconds since 1970 */
+	COLUMN_TIME_OR_NONE, /* likewise; 0: none, which is NULL in PostgreSQL */
+	COLUMN_WORD,         /* an enum, by `words`; -1 is SQL NULL: any */
+	COLUMN_BITS,         /* unsigned, likewise: words joined by commas */
 	COLUMN_UUID,
 	COLUMN_UUID_OR_NULL, /* all zero is SQL NULL */
 	COLUMN_UUID_AT,      /* const struct uuid *; NULL is SQL NULL; only bound */
@@ -63,7 +64,7 @@ struct row_shape {
 
 /* One value on its way to a statement or from a result: what its type means is set. */
 struct sql_value {
-	enum column_type type; /* TEXT, SIZED, LONG, BOOL, TIME, UUID or HASH */
+	enum column_type type; /* TEXT, SIZED, LONG, BOOL, TIME, TIME_OR_NONE, UUID or HASH */
 	bool null;
 	const char *text;
 	size_t size; /* of a SIZED text */

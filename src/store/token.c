@@ -29,8 +29,8 @@ static const struct row_column columns[] = {
     TOKEN(HASH, digest, token.digest, .json = ""),
     TOKEN(TIME, created_at, created_us),
     TOKEN(TEXT, created_by, created_by),
-    TOKEN(TIME, expires_at, expires_us),
-    TOKEN(TIME, revoked_at, revoked_us),
+    TOKEN(TIME_OR_NONE, expires_at, expires_us),
+    TOKEN(TIME_OR_NONE, revoked_at, revoked_us),
     TOKEN(TEXT, revoked_by, revoked_by),
 };
 const struct row_shape token_shape = ROW_SHAPE(struct token_row, columns);

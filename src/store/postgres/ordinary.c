@@ -16,7 +16,8 @@ static const char *text_of(struct arena *arena, const struct sql_value *value)
 	switch (value->type) {
 	case COLUMN_LONG: return pg_int(arena, value->number);
 	case COLUMN_BOOL: return value->number ? "true" : "false";
-	case COLUMN_TIME: return pg_time_or_null(arena, value->number);
+	case COLUMN_TIME: return pg_time(arena, value->number);
+	case COLUMN_TIME_OR_NONE: return pg_time_or_null(arena, value->number);
 	case COLUMN_UUID: return pg_uuid(arena, &value->uuid);
 	case COLUMN_HASH: return pg_hash(arena, &value->hash);
 	case COLUMN_SIZED: return arena_strndup(arena, value->text, value->size);

@@ -16,7 +16,8 @@ static void bind(struct lite_run *run, const struct sql_value *value)
 	case COLUMN_SIZED: lite_bind_bytes(run, value->text, value->size); break;
 	case COLUMN_LONG:
 	case COLUMN_BOOL:
-	case COLUMN_TIME: lite_bind_int(run, value->number); break;
+	case COLUMN_TIME:
+	case COLUMN_TIME_OR_NONE: lite_bind_int(run, value->number); break;
 	case COLUMN_UUID: lite_bind_uuid(run, &value->uuid); break;
 	case COLUMN_HASH: lite_bind_hash(run, &value->hash); break;
 	default: lite_bind_text(run, value->text); break;
