@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "command/ledger.h"
+#include "command/declared.h"
 #include "command/params.h"
 #include "command/script_check.h"
 #include "contract/matrix.h"
@@ -78,7 +79,11 @@ static bool check_script(const struct args *args, const struct contracts *contra
 		struct script_statements parts;
 		if (contracts_read_file(contracts, &arena, file, dialects[i].name, &text, &err))
 			continue; /* written for the other store only */
-		if (script_split(&arena, dialects[i].dialect, name, text, specs, count, &parts, &err)) {
+		enum ibid_code code = script_split(&arena, dialects[i].dialect, name, text, specs, count,
+		                                   &parts, &err);
+		if (!code && contract && file == contract->script)
+			code = declared_check_script(contract, name, &parts, &err);
+		if (code) {
 			struct contract_problem problem = {.file = contracts_dir(contracts), .text = err.text};
 			good = false;
 			if (args_has(args, OPT_JSON))

@@ -13,6 +13,7 @@
 #include "command/attempt.h"
 
 #include "base/instant.h"
+#include "command/declared.h"
 #include "command/exception.h"
 #include "command/keep.h"
 #include "command/params.h"
@@ -68,6 +69,24 @@ enum ibid_code submission_check_undo(struct ibid_work *work, enum ibid_code code
 	return found ? found : code;
 }
 
+/* The script, and what the contract declares of it. */
+static enum ibid_code run_handler_script(struct submission *sub, struct ibid_work *work,
+                                         struct ibid_err *err)
+{
+	const struct store_ops *ops = work->tx->store->ops;
+	bool declared = sub->contract->success.status;
+	const char *const *values = params_values(work);
+	if (!values)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	enum ibid_code code = (declared ? ops->run_statements : ops->run_script)(
+	    work->tx, work->arena, sub->script, values, &work->outcome, err);
+	if (!code)
+		code = declared_check_rows(work->arena, sub->contract, &work->outcome);
+	if (!code && !declared)
+		code = work_check_answer(work->arena, &work->outcome);
+	return code ? code : declared_succeed(work, values);
+}
+
 /* IBID_OK, IBID_REJECTED, IBID_DUPLICATE, IBID_FAILED, IBID_RETRY; IBID_MISUSE: it ended the
  * transaction; other codes are the store's. */
 static enum ibid_code run_handler(struct submission *sub, struct ibid_work *work,
@@ -77,9 +96,7 @@ static enum ibid_code run_handler(struct submission *sub, struct ibid_work *work
 	if (sub->script && sub->goal == GOAL_FINISH)
 		return recovery_query(sub, work, err);
 	if (sub->script) {
-		code = submission_run_script(work, sub->script, err);
-		if (code == IBID_OK)
-			return work_check_answer(work->arena, &work->outcome);
+		code = run_handler_script(sub, work, err);
 		return code == IBID_REJECTED ? work_check_rejection(work->arena, &work->outcome) : code;
 	}
 	work->connection = work->tx->store->ops->lend(work->tx, true);
@@ -415,6 +432,20 @@ static enum ibid_code check_handler(const struct submission *sub, struct ibid_er
 	return IBID_OK;
 }
 
+/* `*ret`: the rule of the contract that refuses the command; NULL: none. */
+static enum ibid_code check_rejects(const struct submission *sub, const struct ibid_work *work,
+                                    const struct contract_reject **ret, struct ibid_err *err)
+{
+	*ret = NULL;
+	if (!sub->contract->reject_count || !sub->payload)
+		return IBID_OK;
+	const char *const *values = params_values(work);
+	if (!values)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	*ret = declared_reject(sub->contract, values);
+	return IBID_OK;
+}
+
 /* The transaction holds the identity: bring it to an outcome. */
 static enum ibid_code perform(struct submission *sub, struct tx **tx,
                               const struct command_row *previous, enum step *ret,
@@ -422,6 +453,7 @@ static enum ibid_code perform(struct submission *sub, struct tx **tx,
 {
 	struct ibid_work work;
 	const char *why = NULL;
+	const struct contract_reject *rule = NULL;
 	bool linked = false;
 	const struct command_row *same = submission_continued(sub, previous);
 	enum ibid_code code = check_handler(sub, err);
@@ -434,8 +466,14 @@ static enum ibid_code perform(struct submission *sub, struct tx **tx,
 		struct outcome invalid = {.status = 422, .reason = "INVALID_PAYLOAD", .text = why};
 		return record_refusal(sub, tx, previous, REFUSAL_VALIDATION, &invalid, ret, err);
 	}
+	if (!code)
+		code = check_rejects(sub, &work, &rule, err);
 	if (code)
 		return code;
+	if (rule) {
+		struct outcome refused = {.status = rule->status, .reason = rule->code, .text = rule->text};
+		return record_refusal(sub, tx, previous, rule->class, &refused, ret, err);
+	}
 	if (sub->pending == IBID_DUPLICATE)
 		return record_duplicate(sub, tx, previous, &work, ret, err);
 	if (sub->pending)

@@ -39,16 +39,20 @@ static const char *payload_of(const struct ibid_work *work)
 	return work->payload;
 }
 
-static const struct builtin {
-	struct param_spec spec;
+static const struct {
+	enum param_type type;
 	const char *(*value)(const struct ibid_work *work);
-} builtins[] = {
-    {{"tenant", PARAM_TEXT}, tenant_of},     {{"key", PARAM_TEXT}, key_text_of},
-    {{"actor", PARAM_TEXT}, actor_of},       {{"client", PARAM_TEXT}, client_of},
-    {{"now", PARAM_INSTANT}, now_of},        {{"command_id", PARAM_UUID}, command_id_of},
-    {{"resource", PARAM_TEXT}, resource_of}, {{"payload", PARAM_JSON}, payload_of},
+} builtins[BUILTIN_PARAM_COUNT] = {
+    [BUILTIN_tenant] = {PARAM_TEXT, tenant_of},
+    [BUILTIN_key] = {PARAM_TEXT, key_text_of},
+    [BUILTIN_actor] = {PARAM_TEXT, actor_of},
+    [BUILTIN_client] = {PARAM_TEXT, client_of},
+    [BUILTIN_now] = {PARAM_INSTANT, now_of},
+    [BUILTIN_command_id] = {PARAM_UUID, command_id_of},
+    [BUILTIN_resource] = {PARAM_TEXT, resource_of},
+    [BUILTIN_payload] = {PARAM_JSON, payload_of},
 };
-enum { BUILTINS = sizeof builtins / sizeof *builtins, BUILTINS_KEPT = BUILTINS - 2 };
+enum { BUILTINS = BUILTIN_PARAM_COUNT, BUILTINS_KEPT = BUILTIN_resource };
 
 static const enum param_type types[] = {
     [FIELD_TEXT] = PARAM_TEXT,       [FIELD_INTEGER] = PARAM_INTEGER,
@@ -66,7 +70,7 @@ enum ibid_code params_specs(struct arena *arena, const struct contract *contract
 	if (!specs)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	for (size_t i = 0; i < own; i++)
-		specs[i] = builtins[i].spec;
+		specs[i] = (struct param_spec){builtin_param_name((enum builtin_param)i), builtins[i].type};
 	for (size_t i = own; i < count; i++) {
 		const struct contract_field *field = &contract->fields[i - own];
 		specs[i] = (struct param_spec){field->name, types[field->type]};

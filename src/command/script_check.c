@@ -3,9 +3,23 @@
  */
 #include "command/script_check.h"
 
+#include "command/declared.h"
 #include "command/params.h"
 
 #include <string.h>
+
+/* Where the contract declares what the script does not say. */
+static enum ibid_code check_declared(struct arena *arena, const struct store *store,
+                                     const struct contract *contract, const char *file,
+                                     const char *text, const struct param_spec *specs, size_t count,
+                                     struct ibid_err *err)
+{
+	bool postgres = strcmp(store->ops->name, "postgres") == 0;
+	struct script_statements parts;
+	enum ibid_code code = script_split(arena, postgres ? DIALECT_POSTGRES : DIALECT_SQLITE, file,
+	                                   text, specs, count, &parts, err);
+	return code ? code : declared_check_script(contract, file, &parts, err);
+}
 
 enum ibid_code script_read(struct store *store, const struct contracts *contracts,
                            const struct contract *contract, const char *file, struct script **ret,
@@ -15,13 +29,19 @@ enum ibid_code script_read(struct store *store, const struct contracts *contract
 	const char *text;
 	struct param_spec *specs = NULL;
 	size_t count = 0;
+	bool declares = contract && file == contract->script &&
+	                (contract->success.status || contract->rows.count);
 	enum ibid_code code = contracts_read_file(contracts, &arena, file, store->ops->name, &text,
 	                                          err);
 	if (!code)
 		code = params_specs(&arena, contract, &specs, &count, err);
 	if (!code) {
 		const char *shown = contract_file_name(&arena, file, store->ops->name);
-		code = store->ops->make_script(store, shown ? shown : file, text, specs, count, ret, err);
+		file = shown ? shown : file;
+		if (declares)
+			code = check_declared(&arena, store, contract, file, text, specs, count, err);
+		if (!code)
+			code = store->ops->make_script(store, file, text, specs, count, ret, err);
 	}
 	arena_release(&arena);
 	return code;
@@ -84,7 +104,7 @@ static enum ibid_code meet(struct check *check, enum ibid_code code, const struc
 }
 
 static enum ibid_code add(struct check *check, const struct contract *contract, const char *file,
-                          bool answers, struct ibid_err *err)
+                          enum script_answer answer, struct ibid_err *err)
 {
 	struct script *script = NULL;
 	if (!file)
@@ -93,7 +113,7 @@ static enum ibid_code add(struct check *check, const struct contract *contract, 
 	if (code)
 		return meet(check, code, err);
 	check->scripts[check->count] = script;
-	check->uses[check->count++] = (struct script_use){script, answers};
+	check->uses[check->count++] = (struct script_use){script, answer};
 	return IBID_OK;
 }
 
@@ -105,15 +125,17 @@ static size_t scripts_most(const struct contract *contract)
 static enum ibid_code add_contract(struct check *check, const struct contract *contract,
                                    struct ibid_err *err)
 {
-	enum ibid_code code = add(check, contract, contract->script, true, err);
+	bool declared = contract->success.status;
+	enum ibid_code code = add(check, contract, contract->script,
+	                          declared ? SCRIPT_ANSWERS_NEVER : SCRIPT_ANSWERS, err);
 	if (!code)
-		code = add(check, contract, contract->already, true, err);
+		code = add(check, contract, contract->already, SCRIPT_ANSWERS, err);
 	if (!code)
-		code = add(check, contract, contract->state, true, err);
+		code = add(check, contract, contract->state, SCRIPT_ANSWERS, err);
 	if (!code) /* no row is an answer, too: it is not known */
-		code = add(check, NULL, contract->staged.query, false, err);
+		code = add(check, NULL, contract->staged.query, SCRIPT_MAY_ANSWER, err);
 	for (size_t i = 0; !code && i < contract->unique_count; i++)
-		code = add(check, contract, contract->uniques[i].find, true, err);
+		code = add(check, contract, contract->uniques[i].find, SCRIPT_ANSWERS, err);
 	return code;
 }
 

@@ -21,6 +21,7 @@ static struct work_context context_of(const struct submission *sub)
 	    .tracestate = sub->tracestate,
 	    .emits = sub->contract->emits.items,
 	    .emit_count = sub->contract->emits.count,
+	    .makes_events = sub->contract->events,
 	    .rules = &sub->ledger->rules,
 	    .now_us = sub->now_us,
 	    .holds_lease = submission_holds_lease(sub),

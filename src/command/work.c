@@ -163,11 +163,33 @@ static struct ibid_event event_of(const struct ibid_event *event)
 	return copy;
 }
 
-static enum ibid_code note_event(struct ibid_work *work, const struct ibid_event *event,
-                                 const struct canonical *payload)
+/* Whatever its payload is. */
+static enum ibid_code check_event(struct ibid_work *work, const struct ibid_event *event)
+{
+	struct ibid_err err = {0};
+	if (!event->aggregate_type || !*event->aggregate_type || !event->aggregate_id ||
+	    !*event->aggregate_id || !event->type || !event->payload || event->version < 0)
+		return work_fail(work, IBID_MISUSE,
+		                 "an event needs aggregate_type, aggregate_id, type and payload");
+	if (!text_ok(event->aggregate_type, NAME_BYTES_MAX) ||
+	    !text_ok(event->aggregate_id, KEY_BYTES_MAX))
+		return work_fail(work, IBID_INVALID,
+		                 "an event's aggregate type and id are UTF-8 of at most 128 and 255 bytes");
+	if (event->key && key_check(event->key, &err)) {
+		err_prefix(&err, "event key");
+		return work_fail(work, IBID_INVALID, err.text);
+	}
+	return IBID_OK;
+}
+
+enum ibid_code work_note_event(struct ibid_work *work, const struct ibid_event *event,
+                               const char *payload, struct json *value)
 {
 	const struct event_rule *rule = event_rule_find(work->rules, event->type);
 	struct ibid_err err = {0};
+	enum ibid_code code = check_event(work, event);
+	if (code)
+		return code;
 	if (!work->events)
 		work->events = arena_array(work->arena, EVENTS_MAX, sizeof *work->events);
 	if (!work->events)
@@ -178,7 +200,7 @@ static enum ibid_code note_event(struct ibid_work *work, const struct ibid_event
 	    .aggregate_type = arena_strdup(work->arena, event->aggregate_type),
 	    .aggregate_id = arena_strdup(work->arena, event->aggregate_id),
 	    .type = arena_strdup(work->arena, event->type),
-	    .payload = payload->text,
+	    .payload = payload,
 	    .version = event->version,
 	    .key = arena_strdup(work->arena, event->key),
 	    .ordinal = (int)work->event_count + 1,
@@ -190,7 +212,7 @@ static enum ibid_code note_event(struct ibid_work *work, const struct ibid_event
 	};
 	if (work->arena->failed)
 		return work_fail(work, IBID_NOMEM, "out of memory");
-	if (event_rule_apply(rule, work->arena, payload->value, &row, &err))
+	if (event_rule_apply(rule, work->arena, value, &row, &err))
 		return work_fail(work, err.code == IBID_FAILED ? IBID_INVALID : err.code, err.text);
 	work->events[work->event_count++] = row;
 	return IBID_OK;
@@ -201,31 +223,22 @@ enum ibid_code ibid_emit(struct ibid_work *work, const struct ibid_event *given)
 	struct ibid_event event = event_of(given);
 	struct ibid_err err = {0};
 	struct canonical payload = {0};
-	if (!event.aggregate_type || !*event.aggregate_type || !event.aggregate_id ||
-	    !*event.aggregate_id || !event.type || !event.payload || event.version < 0)
-		return work_fail(work, IBID_MISUSE,
-		                 "an event needs aggregate_type, aggregate_id, type and payload");
+	enum ibid_code code = check_event(work, &event);
+	if (code)
+		return code;
 	if (!declared(&work->contract->emits, event.type)) {
 		err_set(&err, IBID_MISUSE, "the contract does not declare event %s under `emits`",
 		        event.type);
 		return work_fail(work, IBID_MISUSE, err.text);
 	}
-	if (!text_ok(event.aggregate_type, NAME_BYTES_MAX) ||
-	    !text_ok(event.aggregate_id, KEY_BYTES_MAX))
-		return work_fail(work, IBID_INVALID,
-		                 "an event's aggregate type and id are UTF-8 of at most 128 and 255 bytes");
 	if (work->event_count == EVENTS_MAX)
 		return work_fail(work, IBID_LIMIT, "more than 1000 events in one command");
-	if (event.key && key_check(event.key, &err)) {
-		err_prefix(&err, "event key");
-		return work_fail(work, IBID_INVALID, err.text);
-	}
 	if (canonical_copy(work->arena, event.payload, strlen(event.payload), EVENT_BYTES_MAX, &payload,
 	                   &err)) {
 		err_prefix(&err, "event payload");
 		return work_fail(work, err.code, err.text);
 	}
-	return note_event(work, &event, &payload);
+	return work_note_event(work, &event, payload.text, payload.value);
 }
 
 enum ibid_code ibid_answer(struct ibid_work *work, int status, const char *body)

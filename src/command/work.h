@@ -37,6 +37,11 @@ struct ibid_work {
 	struct ibid_err failure; /* code IBID_OK: none */
 };
 
+/* Add an event, whose payload is in canonical form; `value` is what was read of it, NULL where it
+ * was not. IBID_OK, or the code of work->failure. */
+enum ibid_code work_note_event(struct ibid_work *work, const struct ibid_event *event,
+                               const char *payload, struct json *value);
+
 /* What the handler's return code and words add up to: IBID_OK, IBID_REJECTED, IBID_DUPLICATE,
  * IBID_RETRY or IBID_FAILED, with work->outcome complete. */
 enum ibid_code work_result(struct ibid_work *work, enum ibid_code returned);

@@ -17,7 +17,7 @@ void contract_check_defaults(struct problems *problems, const struct node *defau
 /* Read one member of a command that has a shape of its own. */
 extern const struct member_type type_key_from, type_fields, type_defaults, type_progress,
     type_unique, type_handler, type_route, type_staged, type_file, type_guard, type_location,
-    type_upstream;
+    type_upstream, type_emits, type_rejects, type_template, type_resource, type_rows;
 
 /* The choices of `payload` and of a field's `class`. */
 extern const char *const class_names[];
@@ -35,6 +35,10 @@ void command_check_strategy(struct reading *reading, const struct contract *cont
 void command_check_location(struct reading *reading, const struct contract *contract,
                             const struct node *root);
 
+/* What is declared of a success, and of refusals, is for scripts: declared.c. */
+void command_check_declared(struct reading *reading, const struct contract *contract,
+                            const struct node *root);
+
 /* Check the members that `handler: upstream` needs or excludes: upstream.c. */
 void command_check_upstream(struct reading *reading, const struct contract *contract,
                             const struct node *root);
@@ -44,9 +48,9 @@ extern const struct form event_form;
 void *event_begin(struct reading *reading, struct contract *contract); /* NULL: no memory */
 void event_finish(struct reading *reading, struct contract *contract);
 
-/* The forms below `fields`, `unique`, `guard`, `staged`, `upstream` and `upstream.inquiry`, for the
- * reference. */
-extern const struct form field_form, unique_form, guard_form, staged_form, upstream_form,
-    inquiry_form;
+/* The forms below `fields`, `unique`, `emits`, `reject`, `handler`, `guard`, `staged`, `upstream`
+ * and `upstream.inquiry`, for the reference. */
+extern const struct form field_form, unique_form, emit_form, reject_form, handler_form, guard_form,
+    staged_form, upstream_form, inquiry_form;
 
 #endif

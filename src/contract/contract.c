@@ -136,6 +136,13 @@ static const struct member command_members[] = {
 	{"answer.store", &type_choice, AT(answer), MEMBER_REQUIRED,
 	 "How much of the answer is kept for duplicates?",
 	 .choices = CHOICES("full", "reference", "status", "none")},
+	{"answer.status", &type_int, AT(success.status), MEMBER_OWN,
+	 "With which status is a success answered?",
+	 "200 to 399; left out, the handler gives the answer", .min = 200, .max = 399},
+	{"answer.body", &type_template, AT(success.body), MEMBER_OWN,
+	 "What does the answer hold?", "with answer.status only"},
+	{"answer.resource", &type_resource, AT(success), MEMBER_OWN,
+	 "Which resource does the answer tell of?", "with answer.status only"},
 	{"answer.location", &type_location, AT(location), MEMBER_OWN,
 	 "Where is the resource found that the answer tells of?",
 	 "the Location header; fields, resource_id and command_id in braces"},
@@ -146,8 +153,11 @@ static const struct member command_members[] = {
 	{"serialize_by", &type_pointers, AT(serialize_by), 0,
 	 "Which row do commands contend for?",
 	 "lets them share a commit ([] for none); strategies that look at state hold it"},
-	{"emits", &type_events, AT(emits), MEMBER_REQUIRED,
-	 "Which events does it tell others?"},
+	{"reject", &type_rejects, 0, MEMBER_OWN,
+	 "When is it refused before anything is done?"},
+	{"emits", &type_emits, 0, MEMBER_REQUIRED,
+	 "Which events does it tell others?",
+	 "a name: the handler makes the event; a mapping: it is made of parameters"},
 	{"covers", &type_texts, AT(covers), MEMBER_REQUIRED | MEMBER_SOME,
 	 "Which side effects does the key cover?", "at least one"},
 	{"reconciled_by", &type_name, AT(reconciled_by), MEMBER_REQUIRED,
@@ -246,6 +256,7 @@ struct contract *contract_build(struct reading *reading, const struct node *root
 		return NULL;
 	*contract = (struct contract){
 	    .kind = (enum contract_kind)kind, .file = "", .route = "", .payload = CLASS_OMIT};
+	reading->contract = contract;
 	root = form_merge(reading->arena, kinds[kind].form, root, defaults, &contract->inherited);
 	void *members = kinds[kind].begin ? kinds[kind].begin(reading, contract) : contract;
 	if (!root || !members)
@@ -297,6 +308,16 @@ enum ibid_code contract_from_text(struct arena *arena, const char *text, struct 
 
 /* ---- Words ---------------------------------------------------------------------------------- */
 
+const char *builtin_param_name(enum builtin_param param)
+{
+	static const char *const names[] = {
+#define BUILTIN_PARAM_NAME(name) [BUILTIN_##name] = #name,
+	    BUILTIN_PARAMS(BUILTIN_PARAM_NAME)
+#undef BUILTIN_PARAM_NAME
+	};
+	return names[param];
+}
+
 const char *contract_strategy_name(enum contract_strategy strategy)
 {
 	return strategy_names[strategy];
@@ -338,6 +359,12 @@ void contract_reference(struct str *out)
 	form_reference(out, &field_form);
 	str_adds(out, "\n### A unique index, below `unique`\n\n");
 	form_reference(out, &unique_form);
+	str_adds(out, "\n### An event that is declared, below `emits`\n\n");
+	form_reference(out, &emit_form);
+	str_adds(out, "\n### A rule that rejects, below `reject`\n\n");
+	form_reference(out, &reject_form);
+	str_adds(out, "\n### A script, below `handler`\n\n");
+	form_reference(out, &handler_form);
 	str_adds(out, "\n### A version guard, below `guard`\n\n");
 	form_reference(out, &guard_form);
 	str_adds(out, "\n### A staged command, below `staged`\n\n");

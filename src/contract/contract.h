@@ -108,7 +108,6 @@ struct contract_duplicates {
 	enum { EVIDENCE_COUNT, EVIDENCE_EACH } evidence;
 };
 
-enum refusal_class { REFUSAL_VALIDATION, REFUSAL_BUSINESS, REFUSAL_SERVER, REFUSAL_CLASSES };
 enum answer_store { ANSWER_FULL, ANSWER_REFERENCE, ANSWER_STATUS, ANSWER_NONE };
 
 /* A unique index in the user's schema that protects the business fact. */
@@ -163,6 +162,80 @@ struct contract_guard {
 	enum { STALE_LINK, STALE_REJECT } stale; /* what happens to a version older than the state's */
 };
 
+/* ---- What is made of parameters ------------------------------------------------------------- */
+
+/* The parameters that every script and template has, in this order; behind them come the contract's
+ * fields. */
+#define BUILTIN_PARAMS(X)                                                                          \
+	X(tenant) X(key) X(actor) X(client) X(now) X(command_id) X(resource) X(payload)
+enum builtin_param {
+#define BUILTIN_PARAM_ENUM(name) BUILTIN_##name,
+	BUILTIN_PARAMS(BUILTIN_PARAM_ENUM)
+#undef BUILTIN_PARAM_ENUM
+	    BUILTIN_PARAM_COUNT
+};
+const char *builtin_param_name(enum builtin_param param);
+
+/* JSON in pieces: constants, and holes that a parameter fills. */
+struct template_piece {
+	enum { PIECE_CONSTANT, PIECE_TEXT, PIECE_NUMBER, PIECE_JSON } kind;
+	const char *text; /* PIECE_CONSTANT: canonical JSON, or a part of it */
+	size_t param;     /* of the others */
+};
+struct template
+{
+	struct template_piece *pieces;
+	size_t count; /* 0: not declared */
+};
+
+/* One text. */
+struct contract_value {
+	const char *text; /* a constant; NULL: the parameter's, or not declared */
+	size_t param;
+	bool given;
+};
+
+/* An event that is emitted whenever the command succeeds. */
+struct contract_emit {
+	const char *type, *aggregate_type; /* aggregate_type NULL: that of the event's contract */
+	struct contract_value aggregate_id, version, key;
+	struct template payload;
+};
+
+/* The answer of a success. */
+struct contract_answer {
+	int status;                /* 0: not declared, the handler gives it */
+	struct template body;      /* may be left out */
+	const char *resource_type; /* NULL: none */
+	struct contract_value resource_id;
+};
+
+/* A condition under which the command is refused before its handler runs. */
+enum relation {
+	RELATION_EQUALS,
+	RELATION_NOT_EQUALS,
+	RELATION_BELOW,
+	RELATION_AT_MOST,
+	RELATION_ABOVE,
+	RELATION_AT_LEAST,
+};
+enum refusal_class { REFUSAL_VALIDATION, REFUSAL_BUSINESS, REFUSAL_SERVER, REFUSAL_CLASSES };
+struct contract_reject {
+	struct contract_value left, right;
+	enum field_type type; /* by which both are compared */
+	enum relation relation;
+	enum refusal_class class;
+	const char *code, *text;
+	int status;
+};
+
+/* Rows that each statement of the script returns, or changes. */
+enum { ROWS_ANY = -1 };
+struct contract_rows {
+	int64_t *items; /* or ROWS_ANY */
+	size_t count;   /* 0: not declared */
+};
+
 struct event_contract; /* event.h */
 
 /* A contract of any kind. The members between `owner` and `event` belong to commands. */
@@ -185,14 +258,21 @@ struct contract {
 	struct contract_duplicates duplicates;
 	bool final[REFUSAL_CLASSES]; /* final, or may the same key try again? */
 	enum answer_store answer;
+	struct contract_answer success; /* what it answers */
 	const char *location; /* a template of the resource's address; NULL: none */
 	int64_t audit_retain_us;
 	struct contract_unique *uniques;
 	size_t unique_count;
-	struct texts serialize_by; /* items NULL: not declared; an empty list: it contends for no row */
-	struct texts emits, covers;
+	struct texts serialize_by;    /* items NULL: not declared; an empty list: it contends for no row */
+	struct texts emits;           /* types */
+	struct contract_emit *events; /* all of them; NULL: the handler makes them */
+	size_t event_count;
+	struct contract_reject *rejects;
+	size_t reject_count;
+	struct texts covers;
 	const char *reconciled_by, *corrected_by;
 	const char *script; /* handler: {sql: FILE}; NULL for callback and upstream */
+	struct contract_rows rows;
 	struct contract_staged staged;
 	struct contract_upstream upstream;
 

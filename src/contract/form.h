@@ -49,6 +49,7 @@ struct reading {
 	struct arena *arena;
 	struct problems *problems;
 	struct script_ref *scripts;
+	const struct contract *contract; /* as far as it is read: fields come before what uses them */
 	bool kept; /* a text from a store: it was accepted under the rules of its version */
 };
 
@@ -128,7 +129,6 @@ extern const struct member_type type_choice_name; /* const char *: the choice it
 extern const struct member_type type_bits;        /* unsigned: a list of choices */
 extern const struct member_type type_texts;       /* struct texts */
 extern const struct member_type type_pointers;    /* struct texts: JSON Pointers, `*` allowed */
-extern const struct member_type type_events;      /* struct texts: event type names */
 
 /* ---- For readers of special members --------------------------------------------------------- */
 

@@ -221,9 +221,30 @@ static void note_emits(struct contracts *contracts, const struct contract *contr
 	contracts->emits_end = &ref->next;
 }
 
+/* An event that is declared is of the aggregate that its contract says, or says it itself. */
+static void check_aggregates(struct contracts *contracts, const struct emits_ref *ref)
+{
+	for (size_t i = 0; i < ref->contract->event_count; i++) {
+		const struct contract_emit *emit = &ref->contract->events[i];
+		const struct event_contract *event = contracts_event(contracts, emit->type);
+		if (!event && !emit->aggregate_type)
+			PROBLEM_AT(&contracts->problems, ref->node,
+			           "emits.%s.aggregate_type is missing, and %s has no contract that says it",
+			           emit->type, emit->type);
+		else if (event && emit->aggregate_type &&
+		         strcmp(event->rule.aggregate, emit->aggregate_type) != 0)
+			PROBLEM_AT(&contracts->problems, ref->node,
+			           "emits.%s.aggregate_type is %s, and the event's contract says %s",
+			           emit->type, emit->aggregate_type, event->rule.aggregate);
+	}
+}
+
 /* Where a type has no contract, none of the directory has one: then events go nowhere. */
 static void check_emits(struct contracts *contracts)
 {
+	for (const struct emits_ref *ref = contracts->emits; ref && !contracts->event_refused;
+	     ref = ref->next)
+		check_aggregates(contracts, ref);
 	if (!contracts->events.count || contracts->event_refused)
 		return;
 	for (const struct emits_ref *ref = contracts->emits; ref; ref = ref->next) {

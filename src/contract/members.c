@@ -145,17 +145,18 @@ const struct member_type type_file = {"a file in the same directory; $store is s
                                       read_file};
 
 static const struct member handler_members[] = {
-    {"sql", &type_file, 0, MEMBER_REQUIRED, "Which script runs?"},
+    {"sql", &type_file, offsetof(struct contract, script), MEMBER_REQUIRED, "Which script runs?"},
+    {"rows", &type_rows, offsetof(struct contract, rows), 0,
+     "How many rows does each statement change, or return?", "compared before the commit"},
 };
-static const struct form handler_form = {NULL, "a handler", handler_members,
-                                         COUNT(handler_members)};
+const struct form handler_form = {NULL, "a handler", handler_members, COUNT(handler_members)};
 
 static void read_handler(struct reading *reading, const struct member *member, const char *path,
                          const struct node *node, void *target)
 {
 	struct contract *contract = target;
 	if (node->type == NODE_MAP) {
-		form_read(reading, &handler_form, "handler.", node, &contract->script);
+		form_read(reading, &handler_form, "handler.", node, contract);
 		return;
 	}
 	const char *text = member_text(reading, member, path, node);
@@ -379,8 +380,6 @@ static const char *parameter_name(struct arena *arena, const char *pointer)
 static void check_name(struct reading *reading, const struct contract_field *fields, size_t count,
                        const struct contract_field *field, const struct node *node)
 {
-	static const char *const built_in[] = {"tenant",   "key", "actor",      "client",
-	                                       "resource", "now", "command_id", "payload"};
 	const struct node *as = node_member(node, "as");
 	const struct node *where = as ? as : node;
 	if (!field->name)
@@ -389,8 +388,8 @@ static void check_name(struct reading *reading, const struct contract_field *fie
 		PROBLEM_AT(reading->problems, where,
 		           "fields.%s would be the parameter `%s`, which is not a name: %s", node->name,
 		           field->name, as ? "choose another `as`" : "give it one with `as`");
-	for (size_t i = 0; i < COUNT(built_in); i++)
-		if (strcmp(field->name, built_in[i]) == 0)
+	for (enum builtin_param i = 0; i < BUILTIN_PARAM_COUNT; i++)
+		if (strcmp(field->name, builtin_param_name(i)) == 0)
 			PROBLEM_AT(reading->problems, where,
 			           "fields.%s would be the parameter `:%s`, which is built in: give it another "
 			           "name with `as`",
@@ -565,7 +564,8 @@ const struct member_type type_route = {"a method and a path such as POST /paymen
 const struct member_type type_key_from = {
     "header | a list of fields such as [/source, /documentNo]", read_key_from};
 const struct member_type type_progress = {"answer | accepted | wait 2s", read_progress};
-const struct member_type type_handler = {"callback | upstream | { sql: FILE }", read_handler};
+const struct member_type type_handler = {"callback | upstream | { sql: FILE }",
+                                         read_handler};
 const struct member_type type_fields = {"a mapping of pointers such as /amount to fields",
                                         read_fields};
 const struct member_type type_defaults = {

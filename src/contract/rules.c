@@ -340,4 +340,5 @@ void command_check_rules(struct reading *reading, const struct contract *contrac
 	command_check_strategy(reading, contract, root);
 	command_check_location(reading, contract, root);
 	command_check_upstream(reading, contract, root);
+	command_check_declared(reading, contract, root);
 }

@@ -303,21 +303,6 @@ bool event_type_ok(const char *type)
 	return text_matches(type, LOWER_ UPPER_, LOWER_ UPPER_ DIGITS_ "._-", EVENT_CHARS_MAX);
 }
 
-static void read_events(struct reading *reading, const struct member *member, const char *path,
-                        const struct node *node, void *target)
-{
-	struct texts texts = {0};
-	if (!member_texts(reading, member, path, node, &texts))
-		return;
-	for (size_t i = 0; i < texts.count; i++)
-		if (!event_type_ok(texts.items[i]))
-			PROBLEM_AT(
-			    reading->problems, node,
-			    "%s: `%s` is not an event type: a letter, then letters, digits, `.`, `_`, `-`",
-			    path, texts.items[i]);
-	*(struct texts *)target = texts;
-}
-
 const struct member_type type_text = {"one line of text", read_text};
 const struct member_type type_name = {"a name of a-z, 0-9 and -", read_name};
 const struct member_type type_int = {"a whole number", read_int};
@@ -332,4 +317,3 @@ const struct member_type type_bits = {"a list, may be empty, of", read_bits};
 const struct member_type type_texts = {"a list of texts", read_texts};
 const struct member_type type_pointers = {"a list of pointers such as /amount or /lines/*/sku",
                                           read_pointers};
-const struct member_type type_events = {"a list of event types, may be empty", read_events};

@@ -760,6 +760,10 @@ enum ibid_code script_split(struct arena *arena, enum script_dialect dialect, co
 
 /* ---- Preparing: what both engines' prepare.c share ------------------------------------------ */
 
+const char script_answers_twice[] =
+    "the contract declares the answer, and so does the script's last statement: leave one of them "
+    "out";
+
 bool script_rejects(const struct script_statement *statement)
 {
 	return strcasestr(statement->sql, "ibid.reject") || strcasestr(statement->sql, "ibid_reject");

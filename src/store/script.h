@@ -30,6 +30,9 @@ struct script_statements {
 /* Does the statement call ibid.reject, or ibid_reject? Where it does, it need not answer. */
 bool script_rejects(const struct script_statement *statement);
 
+/* A finding about a script that answers although its contract does. */
+extern const char script_answers_twice[];
+
 /* A finding of prepare_scripts about this place: "file:line: ...". */
 void script_tell(const char *file, int line, enum finding_level level, finding_fn *fn, void *user,
                  const char *format, ...) __attribute__((format(printf, 6, 7)));

@@ -97,6 +97,8 @@ struct outcome {
 	const char *unique;        /* IBID_DUPLICATE: the index or constraint that was hit */
 	bool found;                /* the last statement returned a row */
 	bool exact;                /* the body is JSON already, and kept byte for byte */
+	const int64_t *rows;       /* of each statement of a script: changed, or returned */
+	size_t row_count;          /* 0: not known */
 };
 
 struct sql_in;
@@ -130,6 +132,7 @@ struct work_context {
 	const char *correlation_id, *causation_id, *traceparent, *tracestate; /* NULL: none */
 	const char *const *emits; /* event types that the contract declares */
 	size_t emit_count;
+	bool makes_events; /* the contract makes them all itself: the script emits none */
 	const struct event_rules *rules; /* for them; outlives whatever runs; NULL: there are none */
 	int64_t now_us;
 	bool holds_lease; /* the caller wants to finish, or take over, a command IN_PROGRESS */
@@ -253,7 +256,11 @@ typedef void finding_fn(void *user, enum finding_level level, const char *what, 
 /* A script that is going to run. */
 struct script_use {
 	const struct script *script;
-	bool answers; /* one whose last statement gives no row can't succeed */
+	enum script_answer {
+		SCRIPT_MAY_ANSWER,
+		SCRIPT_ANSWERS,       /* one whose last statement gives no row can't succeed */
+		SCRIPT_ANSWERS_NEVER, /* its contract declares the answer */
+	} answer;
 };
 
 struct schema_file {
@@ -369,13 +376,20 @@ struct store_ops {
 	                          int64_t wait_us, struct claim *ret, struct ibid_err *);
 
 	/* Run a script in the transaction. `values` are in the order of make_script's params; NULL is
-	 * SQL NULL. IBID_OK: the last row of the last statement is in `ret`. IBID_REJECTED,
+	 * SQL NULL. IBID_OK: the last row of the last statement is in `ret`, and the rows of
+	 * each statement. IBID_REJECTED,
 	 * IBID_DUPLICATE, IBID_FAILED and IBID_RETRY: the transaction can only be rolled back; `ret`
 	 * says why. Events that the script emits are appended in the transaction; an event whose
 	 * version is not the next is IBID_REJECTED with reason VERSION_CONFLICT, one that the contract
 	 * does not declare, or that violates its own contract (`rules`), IBID_FAILED. */
 	enum ibid_code (*run_script)(struct tx *, struct arena *, const struct script *,
 	                             const char *const *values, struct outcome *ret, struct ibid_err *);
+
+	/* The same for a script whose answer its contract declares: what its last statement returns is
+	 * not read. */
+	enum ibid_code (*run_statements)(struct tx *, struct arena *, const struct script *,
+	                                 const char *const *values, struct outcome *ret,
+	                                 struct ibid_err *);
 
 	/* The same for a script that may only look: one that changes a row or emits an event is
 	 * IBID_FAILED. */

@@ -477,7 +477,7 @@ static void hear(void *user, enum finding_level level, const char *what, const c
 static void assert_prepared(struct bed *bed, const char *text, bool answers, const char *what,
                             enum finding_level level)
 {
-	struct script_use use = {.answers = answers};
+	struct script_use use = {.answer = answers ? SCRIPT_ANSWERS : SCRIPT_MAY_ANSWER};
 	struct script *script = NULL;
 	struct told told = {level, what ? what : "", 0};
 	check(bed,

@@ -438,7 +438,7 @@ static void members_that_nobody_knows_are_refused_with_the_nearest_name(void **s
 	    {47, "  payment_reference: { on_duplicate: reject, finder: x }", 47,
 	     "unique.payment_reference.finder is not a member of a unique index; did you mean `find`?"},
 	    {53, "handler: { http: x }", 53,
-	     "handler.http is not a member of a handler; known here: sql"},
+	     "handler.http is not a member of a handler; known here: sql, rows"},
 	    {53, "handler: { http: x }", 53, "handler.sql is missing"},
 	};
 	(void)state;
@@ -1286,6 +1286,120 @@ static void the_documentation_lists_every_member(void **state)
 	str_release(&reference);
 }
 
+/* What is declared of a success and of refusals (SURFACE: answer, emits, reject, handler.rows). */
+static void declared_values_are_refused_where_they_can_not_be_made(void **state)
+{
+	(void)state;
+	static const struct {
+		int line; /* of the good contract that is replaced */
+		const char *text;
+		int at;
+		const char *problem;
+	} cases[] = {
+	    {43, "  { store: full, body: { a: \":amount\" } }", 43,
+	     "answer.body is given, but no answer.status: a declared answer needs one"},
+	    {43, "  { store: full, status: 404 }", 43,
+	     "answer.status is `404`: it must be a whole number from 200 to 399"},
+	    {43, "  { store: full, status: 201, body: { a: [\":amuont\"] } }", 43,
+	     "answer.body names the parameter :amuont, which is neither built in nor a declared field; "
+	     "a "
+	     "text that begins with a colon is written with two"},
+	    {43, "  { store: full, status: 201, body: { a: { json: [1] } } }", 43,
+	     "answer.body: what `json` holds must be JSON, such as { json: 1 } or { json: 'null' }"},
+	    {43, "  { store: full, status: 201, resource: [payment] }", 43,
+	     "answer.resource must be a type and an id, such as [payment, \":command_id\"]"},
+	    {43, "  { store: full, status: 201, resource: [payment, \":note\"] }", 43,
+	     "answer.resource is :note, which is not in every command: require it"},
+	    {49, "emits: [Other, { PaymentCreated: { aggregate_id: a, payload: {} } }]", 49,
+	     "emits declares how some events are made and only names others: either the contract makes "
+	     "all events of its command, or the handler does"},
+	    {49, "emits: [{ PaymentCreated: { aggregate_type: p, payload: {} } }]", 49,
+	     "emits.PaymentCreated.aggregate_id is missing"},
+	    {49, "emits: [{ Payment: { aggregate_id: \":payload\", payload: {} } }]", 49,
+	     "emits.Payment.aggregate_id is :payload, which is of another type"},
+	    {49, "emits: [{ Payment: { aggregate_id: a, payload: {} } }]", 49,
+	     "emits.Payment.aggregate_type is missing, and Payment has no contract that says it"},
+	    {49, "emits: [{ Payment: { aggregate_id: a, payload: {}, version: \":amount\" } }]", 49,
+	     "emits.Payment.version is :amount, which is of another type"},
+	    {49, "emits: [{ 1Payment: { aggregate_id: a, payload: {} } }]", 49,
+	     "emits: `1Payment` is not an event type: a letter, then letters, digits, `.`, `_`, `-`"},
+	    {48, "reject: [{ when: [/from, is, /to], class: business, code: A, status: 409, text: t }]",
+	     48,
+	     "reject.when must be a field, how it compares (equals, not_equals, below, at_most, above, "
+	     "at_least), and a field or a constant, such as [/from, equals, /to]"},
+	    {48,
+	     "reject: [{ when: [/from, equals, /two], class: business, code: A, status: 409, text: t "
+	     "}]",
+	     48, "reject.when names /two, which is not a declared field"},
+	    {48,
+	     "reject: [{ when: [/from, above, /to], class: business, code: A, status: 409, text: t }]",
+	     48, "reject.when can't say whether /from above /to: they are text and text"},
+	    {48,
+	     "reject: [{ when: [/amount, above, much], class: business, code: A, status: 409, text: t "
+	     "}]",
+	     48, "reject.when compares /amount, which is decimal, with `much`"},
+	    {48, "reject: [{ when: [/from, equals, x], class: server, code: A, status: 409, text: t }]",
+	     48, "reject.class is `server`: it must be one of validation, business"},
+	    {48,
+	     "reject: [{ when: [/from, equals, x], class: business, code: a, status: 409, text: t }]",
+	     48, "reject.code is `a`: a code is letters A-Z, digits and _, such as SAME_ACCOUNT"},
+	    {53, "handler: { sql: create-payment.$store.sql, rows: [1, some] }", 53,
+	     "handler.rows must be a list with a number of rows, or any, for each statement of the "
+	     "script, such as [1, any]"},
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct loaded loaded;
+		load_mutant(&loaded, cases[i].line, cases[i].text);
+		expect_problem(&loaded, cases[i].at, cases[i].problem);
+		loaded_close(&loaded);
+	}
+}
+
+static void only_scripts_leave_answers_and_events_to_their_contract(void **state)
+{
+	(void)state;
+	struct loaded loaded;
+	load_mutant2(&loaded, 43, "  { store: full, status: 201 }", 53, "handler: callback");
+	expect_problem(&loaded, 43,
+	               "answer.status is for `handler: { sql: FILE }`: any other handler does that "
+	               "itself");
+	loaded_close(&loaded);
+	load_mutant2(&loaded, 49,
+	             "emits: [{ Payment: { aggregate_type: p, aggregate_id: a, payload: {} } }]", 53,
+	             "handler: callback");
+	expect_problem(
+	    &loaded, 49,
+	    "emits says how events are made, which is for `handler: { sql: FILE }`: any other "
+	    "handler makes them itself, and emits names their types");
+	loaded_close(&loaded);
+}
+
+/* What the store keeps says the same. */
+static void declared_values_survive_the_text_of_the_contract(void **state)
+{
+	(void)state;
+	struct loaded loaded;
+	struct arena arena = {0};
+	struct contract *again = NULL;
+	struct ibid_err err;
+	load_mutant2(&loaded, 43,
+	             "  { store: full, status: 201, body: [\":amount\", \"::x\", { json: 1.50 }] }", 49,
+	             "emits: [{ P: { aggregate_type: p, aggregate_id: \":from\", payload: { b: "
+	             "\":note\" } } }]");
+	const struct contract *contract = only_contract(&loaded);
+	assert_int_equal(contract_from_text(&arena, contract->text, &again, &err), IBID_OK);
+	assert_string_equal(again->text, contract->text);
+	assert_int_equal(again->success.status, 201);
+	assert_int_equal(again->success.body.count, 3);
+	assert_string_equal(again->success.body.pieces[0].text, "[");
+	assert_string_equal(again->success.body.pieces[2].text, ",\":x\",1.5]");
+	assert_int_equal(again->event_count, 1);
+	assert_int_equal(again->emits.count, 1);
+	assert_string_equal(again->emits.items[0], "P");
+	arena_release(&arena);
+	loaded_close(&loaded);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1331,6 +1445,9 @@ int main(void)
 	    cmocka_unit_test(mappings_with_too_many_members_are_refused),
 	    cmocka_unit_test(a_directory_with_a_contracts_name_is_refused),
 	    cmocka_unit_test(durations_are_written_in_the_largest_whole_unit),
+	    cmocka_unit_test(declared_values_are_refused_where_they_can_not_be_made),
+	    cmocka_unit_test(only_scripts_leave_answers_and_events_to_their_contract),
+	    cmocka_unit_test(declared_values_survive_the_text_of_the_contract),
 	    cmocka_unit_test(the_documentation_lists_every_member),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

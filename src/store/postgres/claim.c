@@ -48,6 +48,8 @@ static const char *join(struct arena *arena, const char *const *names, size_t co
 
 const char *pg_emits(struct arena *arena, const struct work_context *context)
 {
+	if (context->makes_events)
+		return "!"; /* no type is called so: whatever a script emits is refused */
 	const char **names = arena_array(arena, context->emit_count, sizeof *names);
 	for (size_t i = 0; names && i < context->emit_count; i++) {
 		const struct event_rule *rule = event_rule_find(context->rules, context->emits[i]);

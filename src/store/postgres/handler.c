@@ -302,15 +302,34 @@ static enum ibid_code run_failed(struct pg_tx *tx, struct arena *arena, const st
 	return pg_script_failed(tx->conn, arena, script, part, result, ret, err);
 }
 
+enum run_kind {
+	RUN_ANSWERS, /* the last row of the last statement is the answer */
+	RUN_PLAIN,   /* nobody wants it */
+	RUN_QUERY,   /* it may only look */
+};
+
+enum ibid_code pg_read_rows(struct arena *arena, const struct pg_call *calls, size_t count,
+                            struct outcome *ret, struct ibid_err *err)
+{
+	int64_t *rows = arena_array(arena, count, sizeof *rows);
+	if (!rows)
+		return err_set(err, IBID_NOMEM, "out of memory");
+	for (size_t i = 0; i < count; i++)
+		rows[i] = strtoll(PQcmdTuples(calls[i].result), NULL, 10); /* "" of what has none */
+	ret->rows = rows;
+	ret->row_count = count;
+	return IBID_OK;
+}
+
 static enum ibid_code run_script(struct pg_tx *tx, struct arena *arena, const struct script *script,
-                                 const char *const *values, bool query, struct outcome *ret,
+                                 const char *const *values, enum run_kind kind, struct outcome *ret,
                                  struct ibid_err *err)
 {
 	size_t last = script->parts.count - 1;
 	struct run run;
 	struct pg_trip trip;
 	enum ibid_code code;
-	if (!make_run(tx, arena, script, values, query, &run))
+	if (!make_run(tx, arena, script, values, kind == RUN_QUERY, &run))
 		return err_set(err, IBID_NOMEM, "out of memory");
 	tx->conn->spoiled |= script->leaves_state;
 	if (!pg_trip(tx->conn, run.calls, run.count, &trip)) {
@@ -318,7 +337,10 @@ static enum ibid_code run_script(struct pg_tx *tx, struct arena *arena, const st
 		goto out;
 	}
 	tx->queue_count = 0;
-	code = pg_read_answer(arena, run.calls[run.last].result, 0, ret, err);
+	code = kind == RUN_PLAIN ? IBID_OK
+	                         : pg_read_answer(arena, run.calls[run.last].result, 0, ret, err);
+	if (!code)
+		code = pg_read_rows(arena, run.calls + run.first, script->parts.count, ret, err);
 	if (code == IBID_FAILED)
 		place(arena, script, script->parts.items[last].line, ret, err);
 out:
@@ -327,12 +349,12 @@ out:
 }
 
 static enum ibid_code run_or_doom(struct tx *base, struct arena *arena, const struct script *script,
-                                  const char *const *values, bool query, struct outcome *ret,
-                                  struct ibid_err *err)
+                                  const char *const *values, enum run_kind kind,
+                                  struct outcome *ret, struct ibid_err *err)
 {
 	struct pg_tx *tx = pg_tx_of(base);
 	struct outcome outcome = {0};
-	enum ibid_code code = run_script(tx, arena, script, values, query, &outcome, err);
+	enum ibid_code code = run_script(tx, arena, script, values, kind, &outcome, err);
 	*ret = outcome;
 	return code ? pg_tx_doom(tx, err, &outcome) : IBID_OK;
 }
@@ -340,11 +362,18 @@ static enum ibid_code run_or_doom(struct tx *base, struct arena *arena, const st
 enum ibid_code pg_run_script(struct tx *tx, struct arena *arena, const struct script *script,
                              const char *const *values, struct outcome *ret, struct ibid_err *err)
 {
-	return run_or_doom(tx, arena, script, values, false, ret, err);
+	return run_or_doom(tx, arena, script, values, RUN_ANSWERS, ret, err);
+}
+
+enum ibid_code pg_run_statements(struct tx *tx, struct arena *arena, const struct script *script,
+                                 const char *const *values, struct outcome *ret,
+                                 struct ibid_err *err)
+{
+	return run_or_doom(tx, arena, script, values, RUN_PLAIN, ret, err);
 }
 
 enum ibid_code pg_run_query(struct tx *tx, struct arena *arena, const struct script *script,
                             const char *const *values, struct outcome *ret, struct ibid_err *err)
 {
-	return run_or_doom(tx, arena, script, values, true, ret, err);
+	return run_or_doom(tx, arena, script, values, RUN_QUERY, ret, err);
 }

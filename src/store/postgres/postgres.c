@@ -36,6 +36,7 @@ static const struct store_ops postgres_ops = {
     .claim = pg_claim,
     .resolve = pg_resolve,
     .run_script = pg_run_script,
+    .run_statements = pg_run_statements,
     .run_query = pg_run_query,
     .put_event = pg_put_event,
     .put_command = pg_put_command,

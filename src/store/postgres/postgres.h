@@ -269,6 +269,10 @@ struct script {
 	struct pg_statement finish; /* the last part, wrapped for express; sql NULL: not possible */
 };
 
+/* How many rows the statements of a script, which are these calls, changed or returned. */
+IBID_CHECK enum ibid_code pg_read_rows(struct arena *arena, const struct pg_call *calls,
+                                       size_t count, struct outcome *ret, struct ibid_err *err);
+
 /* ---- known.c -------------------------------------------------------------------------------- */
 
 /* The part as an answer or an emit whose values are known before it runs; NULL: it is neither, or
@@ -405,6 +409,9 @@ enum ibid_code pg_make_script(struct store *store, const char *file, const char 
 void pg_free_script(struct store *store, struct script *script);
 enum ibid_code pg_run_query(struct tx *tx, struct arena *arena, const struct script *script,
                             const char *const *values, struct outcome *ret, struct ibid_err *err);
+enum ibid_code pg_run_statements(struct tx *tx, struct arena *arena, const struct script *script,
+                                 const char *const *values, struct outcome *ret,
+                                 struct ibid_err *err);
 enum ibid_code pg_run_script(struct tx *tx, struct arena *arena, const struct script *script,
                              const char *const *values, struct outcome *ret, struct ibid_err *err);
 

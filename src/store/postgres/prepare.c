@@ -243,9 +243,13 @@ static void look_at_answer(const struct questions *q, const struct question *que
 	struct ibid_err err;
 	if (question->part + 1 < question->use->script->parts.count || script_rejects(part))
 		return;
-	if (PQnfields(result) && pg_check_answer(result, 0, &err))
+	bool never = question->use->answer == SCRIPT_ANSWERS_NEVER;
+	bool bad = PQnfields(result) && pg_check_answer(result, 0, &err);
+	if (never && PQnfields(result) && !bad)
+		TELL(q, question, FINDING_REFUSE, part->line, "%s", script_answers_twice);
+	else if (bad && !never)
 		TELL(q, question, FINDING_REFUSE, part->line, "%s", err.text);
-	else if (!PQnfields(result) && question->use->answers)
+	else if (!PQnfields(result) && question->use->answer == SCRIPT_ANSWERS)
 		TELL(q, question, FINDING_REFUSE, part->line,
 		     "the script's last statement must be its answer, a row with status");
 }

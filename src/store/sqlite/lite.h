@@ -231,6 +231,8 @@ enum ibid_code lite_make_script(struct store *, const char *file, const char *te
 void lite_free_script(struct store *, struct script *);
 enum ibid_code lite_run_script(struct tx *, struct arena *, const struct script *,
                                const char *const *values, struct outcome *ret, struct ibid_err *);
+enum ibid_code lite_run_statements(struct tx *, struct arena *, const struct script *,
+                                   const char *const *values, struct outcome *, struct ibid_err *);
 enum ibid_code lite_run_query(struct tx *, struct arena *, const struct script *,
                               const char *const *values, struct outcome *ret, struct ibid_err *);
 

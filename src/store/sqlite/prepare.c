@@ -87,9 +87,13 @@ static void look_at_answer(const struct preparing *p, sqlite3_stmt *stmt)
 	int columns = sqlite3_column_count(stmt);
 	if (script_rejects(p->statement))
 		return;
-	if (columns && lite_answer_check(stmt, &err))
+	bool never = p->use->answer == SCRIPT_ANSWERS_NEVER;
+	bool bad = columns && lite_answer_check(stmt, &err);
+	if (never && columns && !bad)
+		TELL(p, FINDING_REFUSE, p->statement->line, "%s", script_answers_twice);
+	else if (bad && !never)
 		TELL(p, FINDING_REFUSE, p->statement->line, "%s", err.text);
-	else if (!columns && p->use->answers)
+	else if (!columns && p->use->answer == SCRIPT_ANSWERS)
 		TELL(p, FINDING_REFUSE, p->statement->line,
 		     "the script's last statement must be its answer, a row with status");
 }

@@ -327,17 +327,23 @@ static enum ibid_code statement_failed(struct lite_tx *tx, int rc, struct ibid_e
 	return kept ? duplicate(tx, kept, err) : err_set(err, IBID_NOMEM, "out of memory");
 }
 
+/* `*ret_rows`: as many as it returned, or changed where it does that. */
 static enum ibid_code step_all(struct lite_tx *tx, sqlite3_stmt *stmt, struct answer *answer,
-                               struct ibid_err *err)
+                               int64_t *ret_rows, struct ibid_err *err)
 {
+	int64_t before = sqlite3_total_changes64(tx->conn->db), rows = 0;
 	enum ibid_code code = IBID_OK;
 	int rc = lite_conn_step(tx->conn, stmt, "script");
-	for (; !code && rc != SQLITE_DONE; rc = code ? rc : sqlite3_step(stmt)) {
+	for (; !code && rc != SQLITE_DONE; rows++, rc = code ? rc : sqlite3_step(stmt)) {
 		if (rc != SQLITE_ROW)
 			code = statement_failed(tx, rc, err);
 		else if (answer)
 			code = answer_take(answer, stmt, err);
 	}
+	if (!sqlite3_stmt_readonly(stmt)) /* other than total_changes, without those of triggers */
+		rows = sqlite3_total_changes64(tx->conn->db) == before ? 0
+		                                                       : sqlite3_changes64(tx->conn->db);
+	*ret_rows = rows;
 	if (!code && sqlite3_get_autocommit(tx->conn->db))
 		code = err_set(err, IBID_FAILED, "the statement rolled the transaction back");
 	return code;
@@ -351,7 +357,7 @@ struct running {
 };
 
 static enum ibid_code run_statement(const struct running *running, size_t index,
-                                    struct answer *answer, struct ibid_err *err)
+                                    struct answer *answer, int64_t *ret_rows, struct ibid_err *err)
 {
 	sqlite3_stmt **stmt = &running->prepared->items[index];
 	enum ibid_code code = IBID_OK;
@@ -366,41 +372,44 @@ static enum ibid_code run_statement(const struct running *running, size_t index,
 	}
 	code = bind_all(*stmt, running->script, running->values, err);
 	if (!code)
-		code = step_all(running->tx, *stmt, answer, err);
+		code = step_all(running->tx, *stmt, answer, ret_rows, err);
 	sqlite3_reset(*stmt);
 	sqlite3_clear_bindings(*stmt);
 	return code;
 }
 
-static enum ibid_code run_statements(const struct running *running, struct answer *answer,
-                                     struct ibid_err *err)
+/* `answer` NULL: nobody wants it. */
+static enum ibid_code run_all(const struct running *running, struct answer *answer, int64_t *rows,
+                              struct ibid_err *err)
 {
 	const struct script_statements *statements = &running->script->statements;
 	enum ibid_code code = IBID_OK;
 	for (size_t i = 0; !code && i < statements->count; i++) {
 		bool last = i + 1 == statements->count;
-		code = run_statement(running, i, last ? answer : NULL, err);
+		code = run_statement(running, i, last ? answer : NULL, &rows[i], err);
 		if (code && code != IBID_REJECTED)
 			err_prefix(err, "%s:%d", running->script->file, statements->items[i].line);
 	}
 	return code;
 }
 
-enum ibid_code lite_run_script(struct tx *base, struct arena *arena, const struct script *script,
-                               const char *const *values, struct outcome *ret, struct ibid_err *err)
+static enum ibid_code run_script(struct lite_tx *tx, struct arena *arena,
+                                 const struct script *script, const char *const *values,
+                                 bool answers, struct outcome *ret, struct ibid_err *err)
 {
-	struct lite_tx *tx = lite_tx_of(base);
 	struct answer answer = {.found = false};
-	struct outcome outcome = {.status = 0};
+	size_t count = script->statements.count;
+	int64_t *rows = arena_array(arena, count, sizeof *rows);
+	struct outcome outcome = {.rows = rows, .row_count = count};
 	struct running running = {.tx = tx, .script = script, .values = values};
 	enum ibid_code code = lite_tx_ready(tx, err);
 	if (code)
 		return lite_tx_doom(tx, arena, ret, err);
 	running.prepared = prepared_of(tx->conn, script);
-	if (!running.prepared)
+	if (!running.prepared || !rows)
 		return lite_tx_failed(tx, err_set(err, IBID_NOMEM, "out of memory"), err);
 	tx->conn->mode = LITE_SCRIPT;
-	code = run_statements(&running, &answer, err);
+	code = run_all(&running, answers ? &answer : NULL, rows, err);
 	tx->conn->mode = LITE_OURS;
 	if (!code)
 		code = answer_read(&answer, arena, &outcome, err);
@@ -412,6 +421,19 @@ enum ibid_code lite_run_script(struct tx *base, struct arena *arena, const struc
 		return lite_tx_doom(tx, arena, ret, err);
 	*ret = outcome;
 	return IBID_OK;
+}
+
+enum ibid_code lite_run_script(struct tx *base, struct arena *arena, const struct script *script,
+                               const char *const *values, struct outcome *ret, struct ibid_err *err)
+{
+	return run_script(lite_tx_of(base), arena, script, values, true, ret, err);
+}
+
+enum ibid_code lite_run_statements(struct tx *base, struct arena *arena,
+                                   const struct script *script, const char *const *values,
+                                   struct outcome *ret, struct ibid_err *err)
+{
+	return run_script(lite_tx_of(base), arena, script, values, false, ret, err);
 }
 
 /* Every row that a statement or a function of ours touches is counted by the connection. */

@@ -41,6 +41,7 @@ static const struct store_ops ops = {
     .one_writer = true,
     .resolve = lite_resolve,
     .run_script = lite_run_script,
+    .run_statements = lite_run_statements,
     .run_query = lite_run_query,
     .put_event = lite_put_event,
     .put_command = lite_put_command,

@@ -54,7 +54,11 @@ language plpgsql immutable as $$
 declare
 	terms ibid.terms;
 begin
-	select c.version, c.command, c.strategy, c.staged, c.fact, c.emits, c.answer ->> 'store', c.payload,
+	select c.version, c.command, c.strategy, c.staged, c.fact,
+		(select coalesce(jsonb_agg(case jsonb_typeof(item) when 'string' then item
+				else (select to_jsonb(name) from jsonb_object_keys(item) as name) end), '[]') -- how it is made is for scripts
+			from jsonb_array_elements(c.emits) as item),
+		c.answer ->> 'store', c.payload,
 		array(select row (f.pointer, array(select replace(replace(part, '~1', '/'), '~0', '~') -- in this order
 					from unnest((string_to_array(f.pointer, '/'))[2:]) with ordinality as parts (part, place)
 					order by place), r.type, coalesce(r.required = 'true', false), nullif(r.max, 0), r.one_of,

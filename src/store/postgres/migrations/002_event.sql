@@ -218,6 +218,7 @@ begin
 		when octet_length(given_key) not between 1 and 255
 			then 'the key is a text of 1 to 255 bytes, or null'
 		when version < 0 then 'the version is a positive integer, or 0 or null for the next'
+		when current_setting('ibid.emits', true) = '!' then 'the contract makes the command''s events itself'
 		else format('%s is not declared under the contract''s emits', event_type) end
 		using errcode = 'IB003';
 end $$;

@@ -1,0 +1,2 @@
+select ibid.emit('order', :id, 'OrderChanged', '{}');
+insert into raised (tenant, account) values (:tenant, :id);

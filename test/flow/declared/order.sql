@@ -1,0 +1,1 @@
+insert into raised (tenant, account) values (:tenant, :id);
