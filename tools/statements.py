@@ -183,8 +183,7 @@ def main(store, out_ids, out_sqlite, out_postgres):
         twice = {named(path) for path in paths} & {statement.name for statement in common}
         if twice:
             sys.exit("statements.py: %s has ordinary statements of its own: %s" % (name, ", ".join(sorted(twice))))
-    own_postgres = [path for path in own["postgres"] if named(path) != "express_finish"]
-    write(out_ids, ids(common, own["sqlite"], own_postgres))
+    write(out_ids, ids(common, own["sqlite"], own["postgres"]))
     write(out_sqlite, engine("sqlite", [(each.name, each.sqlite) for each in common], own["sqlite"], steps["sqlite"], columns))
     write(out_postgres, engine("pg", [(each.name, each.postgres) for each in common], own["postgres"], steps["postgres"], columns))
 

@@ -63,10 +63,12 @@ static enum ibid_code plan(void *user, const struct command_row *found, struct p
 		code = submission_judge(sub, found, &ret->verdict, &adopted->fingerprint, err);
 	if (code)
 		return code;
-	sub->anew = ret->verdict == VERDICT_RUN_ANEW;
-	if (ret->verdict == VERDICT_RUN || sub->anew)
+	if (ret->verdict == VERDICT_RUN_ANEW)
+		submission_move(sub, SUBMISSION_ANEW);
+	bool runs = ret->verdict == VERDICT_RUN || ret->verdict == VERDICT_RUN_ANEW;
+	if (runs)
 		code = plan_run(adopted, found, ret, err);
-	if (!code && (ret->verdict == VERDICT_RUN || sub->anew))
+	if (!code && runs)
 		code = plan_payload(adopted, found, ret, err);
 	if (ret->verdict == VERDICT_CONFLICT)
 		ret->evidence = submission_evidence(sub, found, &adopted->fingerprint);

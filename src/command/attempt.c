@@ -93,7 +93,7 @@ static enum ibid_code run_handler(struct submission *sub, struct ibid_work *work
                                   struct ibid_err *err)
 {
 	enum ibid_code code;
-	if (sub->script && sub->goal == GOAL_FINISH)
+	if (sub->script && submission_is_finishing(sub))
 		return recovery_query(sub, work, err);
 	if (sub->script) {
 		code = run_handler_script(sub, work, err);
@@ -129,11 +129,11 @@ void attempt_postpone(struct submission *sub, enum ibid_code code, const struct 
 void attempt_tell(struct submission *sub, const struct command_row *row)
 {
 	if (row->state != COMMAND_IN_PROGRESS) {
-		sub->ended = true;
+		submission_move(sub, SUBMISSION_ENDED);
 		result_of_row(sub->result, row);
 		return;
 	}
-	sub->held = true;
+	submission_move(sub, SUBMISSION_HOLDS);
 	sub->id = row->id;
 	sub->token = row->lease_token;
 }
@@ -143,7 +143,7 @@ void attempt_tell(struct submission *sub, const struct command_row *row)
 static bool wrote(const struct submission *sub, const struct command_row *row,
                   const struct command_row *told)
 {
-	bool shares = sub->resolves || told->attempts > 1;
+	bool shares = sub->goal == GOAL_RESOLVE || told->attempts > 1;
 	return row->attempts == told->attempts && row->lease_token == told->lease_token &&
 	       (row->state == COMMAND_IN_PROGRESS) == (told->state == COMMAND_IN_PROGRESS) &&
 	       memcmp(&row->id, &told->id, sizeof told->id) == 0 &&
@@ -190,7 +190,7 @@ static enum ibid_code finish_failed(const struct submission *sub, const struct o
 	return err_set(err, IBID_FAILED, "%s%s%s; nothing was recorded, and %s",
 	               outcome->reason ? outcome->reason : "", outcome->reason ? ": " : "",
 	               outcome->text ? outcome->text : "the handler failed",
-	               sub->resolves ? "it is still unknown" : "the lease goes on");
+	               sub->goal == GOAL_RESOLVE ? "it is still unknown" : "the lease goes on");
 }
 
 /* `told` is what the caller hears once it is durable (I10). */
@@ -214,7 +214,7 @@ static enum ibid_code commit(struct submission *sub, struct tx **tx, const struc
 		*ret = STEP_AGAIN;
 		return IBID_OK;
 	case IBID_REJECTED:
-		if (sub->goal == GOAL_FINISH)
+		if (submission_is_finishing(sub))
 			return finish_failed(sub, &outcome, err); /* fall through */
 	case IBID_DUPLICATE:
 	case IBID_FAILED:
@@ -247,7 +247,8 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
 {
 	struct command_row row = submission_row(sub, previous);
 	bool server = class == REFUSAL_SERVER;
-	if (server && sub->goal == GOAL_FINISH && !sub->end.given && sub->pending != IBID_MISUSE)
+	if (server && submission_is_finishing(sub) && !submission_is_told(sub) &&
+	    sub->pending != IBID_MISUSE)
 		return finish_failed(sub, outcome, err);
 	submission_refuse(sub, &row, class, outcome);
 	if (class == REFUSAL_VALIDATION)
@@ -255,12 +256,12 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
 	if (sub->pending == IBID_MISUSE) {
 		row.state = COMMAND_UNKNOWN;
 		row.reason = handler_ended_transaction;
-	} else if (sub->end.given) {
+	} else if (submission_is_told(sub)) {
 		submission_set_end(sub, &row);
 	}
 	bool unknown = row.state == COMMAND_UNKNOWN;
 	/* What was asked has refused: that is an outcome, and no failure of ours. */
-	bool refused = sub->end.given && sub->end.status && row.state == COMMAND_REJECTED;
+	bool refused = submission_is_told(sub) && sub->end.status && row.state == COMMAND_REJECTED;
 	struct command_row told = row;
 	row = submission_kept_refusal(sub, &row);
 	if (server && !refused)
@@ -525,8 +526,8 @@ static enum ibid_code tell_busy(struct submission *sub, const struct uuid *id, e
 		*ret = STEP_LOOK_LATER;
 		if (now_us < sub->wait_until_us)
 			return IBID_OK;
-	} else if (policy->in_progress == PROGRESS_WAIT && !sub->waited) {
-		sub->waited = true;
+	} else if (policy->in_progress == PROGRESS_WAIT && !sub->wait_until_us) {
+		sub->wait_until_us = env_steady_us(sub->ledger->env) + policy->wait_us;
 		*ret = STEP_AGAIN;
 		if (id)
 			return await_worker(sub, policy->wait_us, err);
@@ -553,7 +554,7 @@ static enum ibid_code fenced(struct ibid_err *err)
 /* Nothing is written of what was not found out: the row, and its item, are there. */
 static bool found_out(const struct submission *sub)
 {
-	bool unknown = sub->end.given && sub->end.state == COMMAND_UNKNOWN;
+	bool unknown = sub->end.state == COMMAND_UNKNOWN;
 	return !unknown && sub->pending != IBID_MISUSE;
 }
 
@@ -574,17 +575,18 @@ static enum ibid_code meet_held(struct submission *sub, struct claim *claim, enu
 		return fenced(err);
 	if (row->state == COMMAND_IN_PROGRESS) {
 		assert(claim->tx);
-		if (sub->goal == GOAL_FINISH)
+		if (submission_is_finishing(sub))
 			return perform(sub, &claim->tx, row, ret, err);
 		return row->stale ? hold(sub, &claim->tx, row, ret, err) : fenced(err);
 	}
 	if (sub->goal == GOAL_TAKE_OVER)
 		return fenced(err);
-	if (sub->resolves && row->state == COMMAND_UNKNOWN && found_out(sub)) {
+	bool resolves = sub->goal == GOAL_RESOLVE;
+	if (resolves && row->state == COMMAND_UNKNOWN && found_out(sub)) {
 		assert(claim->tx);
 		return perform(sub, &claim->tx, row, ret, err);
 	}
-	if (sub->resolves && row->state != COMMAND_UNKNOWN && !sub->ended)
+	if (resolves && row->state != COMMAND_UNKNOWN && sub->state != SUBMISSION_ENDED)
 		return fenced(err);
 	/* It was ended under its token before: by its own worker, or by who looked for it. */
 	submission_tell_replay(sub, row);
@@ -592,16 +594,16 @@ static enum ibid_code meet_held(struct submission *sub, struct claim *claim, enu
 	return IBID_OK;
 }
 
-/* A key that is kept no longer. Only a claim by the long way holds the row that gives way. */
+/* A key that is kept no longer. Only a claim of the steps holds the row that gives way. */
 static enum ibid_code meet_expired(struct submission *sub, struct claim *claim, enum step *ret,
                                    struct ibid_err *err)
 {
 	if (!claim->tx) {
-		sub->long_way = true;
+		submission_move(sub, SUBMISSION_STEPS);
 		*ret = STEP_AGAIN;
 		return IBID_OK;
 	}
-	sub->anew = true;
+	submission_move(sub, SUBMISSION_ANEW);
 	return perform(sub, &claim->tx, &claim->row, ret, err);
 }
 

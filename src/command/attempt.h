@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attempt.h -- one attempt of a submission: what it is made of, and the ways that it may go. */
+/* attempt.h -- one attempt of a submission: what it is made of, and the paths that it may take. */
 #ifndef COMMAND_ATTEMPT_H
 #define COMMAND_ATTEMPT_H
 
@@ -36,19 +36,19 @@ void attempt_tell(struct submission *sub, const struct command_row *row);
 IBID_CHECK enum ibid_code attempt_resolve(struct submission *sub, const struct command_row *told,
                                           bool answer_lost, enum step *ret, struct ibid_err *err);
 
-/* ---- Its ways: ways.c ----------------------------------------------------------------------- */
+/* ---- Its paths: attempt_paths.c ------------------------------------------------------------- */
 
-IBID_CHECK enum ibid_code attempt_alone(struct submission *sub, const struct work_context *context,
-                                        enum step *ret, struct ibid_err *err);
-
-/* With others, if it may: the first that waits leads the rest. STEP_QUEUED: attempt_served is next,
- * when `sub->told` was called. */
-bool attempt_may_share(const struct submission *sub);
-IBID_CHECK enum ibid_code attempt_shared(struct submission *sub, enum step *ret,
-                                         struct ibid_err *err);
+/* In a group where it may, or by the steps. STEP_QUEUED: it waits for others, and attempt_served is
+ * next when `sub->told` was called. */
+IBID_CHECK enum ibid_code attempt_path(struct submission *sub, enum step *ret,
+                                       struct ibid_err *err);
 
 /* What the group made of it; alone: run it now, and go. */
 IBID_CHECK enum ibid_code attempt_served(struct submission *sub, enum group_part part,
                                          enum step *ret, struct ibid_err *err);
+
+/* Claim, run, write and commit, one after the other. */
+IBID_CHECK enum ibid_code attempt_steps(struct submission *sub, enum step *ret,
+                                        struct ibid_err *err);
 
 #endif

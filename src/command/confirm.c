@@ -169,12 +169,13 @@ static enum ibid_code end_command(struct action *action, const struct action_rec
 		    command_state_name(found->row.state));
 	submission_init(&sub, action->desk->ledger);
 	recovery_hold(&sub, &found->row);
+	submission_finishes(&sub);
 	sub.operation = ledger_operation(sub.ledger, found->row.identity.operation);
 	sub.contract = found->contract;
 	sub.by_person = record;
 	enum ibid_code code = executed ? end_executed(&sub, &given, &result, err)
 	                               : submission_end(&sub, &not_done, &result, err);
-	if (!code && !sub.ended)
+	if (!code && sub.state != SUBMISSION_ENDED)
 		code = err_set(
 		    err, IBID_UNKNOWN,
 		    "the store was lost while it was written: `ibid exception show` tells whether "

@@ -59,7 +59,7 @@ static enum ibid_code open_sealed(void *user, const char *pointer, const char *t
 /* Whoever ends a staged command finds its payload kept: by the row that staged it. */
 static bool writes_payload(const struct submission *sub, const struct command_row *previous)
 {
-	if (!sub->payload || sub->goal == GOAL_TAKE_OVER || sub->goal == GOAL_FINISH)
+	if (!sub->payload || submission_holds_lease(sub))
 		return false;
 	/* What another version kept of an earlier run must not stay beside this one. */
 	return sub->contract->payload != CLASS_OMIT ||

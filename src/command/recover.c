@@ -27,7 +27,6 @@ enum ibid_code recovery_query(struct submission *sub, struct ibid_work *work, st
 	if (code == IBID_OK && outcome->found)
 		return work_check_answer(work->arena, outcome);
 	if (code == IBID_OK) {
-		sub->end.given = true;
 		sub->end.state = COMMAND_UNKNOWN;
 		sub->end.reason = outcome_unknown;
 		return outcome_fail(work->arena, outcome,
@@ -44,7 +43,6 @@ enum ibid_code recovery_query(struct submission *sub, struct ibid_work *work, st
 	code = work_check_rejection(work->arena, outcome);
 	if (code != IBID_REJECTED || strcmp(outcome->reason, not_done) != 0)
 		return code;
-	sub->end.given = true;
 	sub->end.state = COMMAND_FAILED;
 	sub->end.reason = not_done;
 	return IBID_FAILED;
@@ -67,8 +65,7 @@ void recovery_hold(struct submission *sub, const struct command_row *row)
 	sub->fingerprint = row->fingerprint;
 	sub->id = row->id;
 	sub->token = row->lease_token;
-	sub->resolves = row->state == COMMAND_UNKNOWN;
-	sub->goal = sub->resolves ? GOAL_FINISH : GOAL_TAKE_OVER;
+	sub->goal = row->state == COMMAND_UNKNOWN ? GOAL_RESOLVE : GOAL_TAKE_OVER;
 }
 
 /* Whose lease and whose answers: the version on the row. How it is recovered: the newest word. */
@@ -93,7 +90,7 @@ static enum ibid_code find_contract(struct submission *sub, const struct command
 /* An inquiry may say itself why it does not know. */
 static const char *inquiry_said(const struct submission *sub)
 {
-	if (sub->resolves && sub->end.given && sub->end.state == COMMAND_UNKNOWN)
+	if (sub->goal == GOAL_RESOLVE && sub->end.state == COMMAND_UNKNOWN)
 		return sub->outcome.text;
 	return "its worker went silent, and the inquiry gave no answer";
 }
@@ -123,7 +120,7 @@ static enum ibid_code find_out(struct ibid_staged *staged, struct ibid_result **
 {
 	struct submission *sub = &staged->sub;
 	if (sub->operation->query) {
-		sub->goal = GOAL_FINISH;
+		submission_finishes(sub);
 		sub->script = sub->operation->query;
 		return submission_decide(sub, ret, err);
 	}
@@ -141,7 +138,7 @@ static enum ibid_code take_over(struct submission *sub, struct ibid_err *err)
 	struct ibid_result *result = NULL;
 	enum ibid_code code = submission_decide(sub, &result, err);
 	ibid_result_free(result);
-	if (!code && !sub->held)
+	if (!code && sub->state != SUBMISSION_HOLDS)
 		code = err_set(
 		    err, IBID_BUSY,
 		    "the store was lost while the command was taken over: run `ibid command recover` "
@@ -174,11 +171,11 @@ static enum ibid_code recover_row(struct ledger *ledger, const struct command_ro
 	submission_init(sub, ledger);
 	recovery_hold(sub, row);
 	enum ibid_code code = find_contract(sub, row, err);
-	if (!code && !sub->resolves)
+	if (!code && sub->goal != GOAL_RESOLVE)
 		code = take_over(sub, err);
 	if (!code)
 		code = find_out(&staged, &result, err);
-	if (!code && sub->resolves && result->decision == IBID_DECISION_UNKNOWN) {
+	if (!code && sub->goal == GOAL_RESOLVE && result->decision == IBID_DECISION_UNKNOWN) {
 		code = err_set(err, IBID_FAILED, "it is still unknown: %s",
 		               sub->outcome.text ? sub->outcome.text : result->text);
 		ibid_result_free(result);

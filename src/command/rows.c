@@ -8,12 +8,17 @@
 const struct command_row *submission_continued(const struct submission *sub,
                                                const struct command_row *previous)
 {
-	return sub->anew ? NULL : previous;
+	return sub->state == SUBMISSION_ANEW ? NULL : previous;
+}
+
+bool submission_is_finishing(const struct submission *sub)
+{
+	return sub->goal == GOAL_FINISH || sub->goal == GOAL_RESOLVE;
 }
 
 bool submission_holds_lease(const struct submission *sub)
 {
-	return sub->goal == GOAL_TAKE_OVER || sub->goal == GOAL_FINISH;
+	return sub->goal == GOAL_TAKE_OVER || submission_is_finishing(sub);
 }
 
 struct command_row submission_row(struct submission *sub, const struct command_row *previous)

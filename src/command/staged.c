@@ -38,9 +38,9 @@ enum ibid_code staged_decided(struct ibid_staged *staged, enum ibid_code code,
                               struct ibid_result **ret, struct ibid_err *err)
 {
 	struct submission *sub = &staged->sub;
-	if (!code && sub->held)
+	if (!code && sub->state == SUBMISSION_HOLDS)
 		code = submission_view(sub, &staged->view, err);
-	bool held = !code && sub->held;
+	bool held = !code && sub->state == SUBMISSION_HOLDS;
 	if (!code) {
 		*ret_staged = held ? staged : NULL;
 		*ret = held ? NULL : result;
@@ -96,7 +96,7 @@ enum ibid_code ibid_staged_renew(struct ibid_staged *staged, struct ibid_err *er
 	struct store *store = sub->ledger->store;
 	err = err_or(err, &spare);
 	enum ibid_code code = ledger_check_process(sub->ledger, err);
-	if (!code && !sub->resolves) /* who only looks again holds no lease */
+	if (!code && sub->goal != GOAL_RESOLVE) /* who only looks again holds no lease */
 		code = store->ops->renew_lease(store, sub->identity.tenant, &sub->id, sub->token,
 		                               sub->contract->staged.lease_us, err);
 	return code;
@@ -110,11 +110,11 @@ enum ibid_code ibid_staged_finish(struct ibid_staged *staged, ibid_handler *hand
 	err = err_or(err, &spare);
 	if (!handler)
 		return err_set(err, IBID_MISUSE, "a staged command is finished by a handler");
-	sub->goal = GOAL_FINISH;
+	submission_finishes(sub);
 	sub->pending = IBID_OK; /* what an earlier call failed with is over */
 	sub->lost = (struct ibid_err){0};
 	sub->misses = 0;
-	sub->end.given = false;
+	sub->end.state = COMMAND_ACCEPTED;
 	sub->handler = handler;
 	sub->user = user;
 	return submission_decide(sub, ret, err);

@@ -16,7 +16,18 @@ enum goal {
 	GOAL_STAGE,     /* claim it, under a lease */
 	GOAL_TAKE_OVER, /* over: the lease under `token` has ended */
 	GOAL_FINISH,    /* under the lease that is held */
+	GOAL_RESOLVE,   /* likewise, what is UNKNOWN under `token`: nobody holds its lease */
 	GOAL_ADOPT,     /* in a transaction of the caller's, which does the work itself */
+};
+
+/* How far it is. Only submission_move changes it, and only along the moves in submit.c. */
+enum submission_state {
+	SUBMISSION_TRIES, /* nothing stands: in a group, where it may */
+	SUBMISSION_STEPS, /* by the steps: a group is not for this one */
+	SUBMISSION_ANEW,  /* likewise, as a new command in the place of a row that has expired */
+	SUBMISSION_HOLDS, /* the row is IN_PROGRESS under `token` */
+	SUBMISSION_ENDED, /* its commit is durable */
+	SUBMISSION_STATES
 };
 
 /* What a worker, or recovery, says of how a command ends that did not succeed. */
@@ -51,14 +62,11 @@ struct submission {
 	struct json *payload;                      /* NULL: not known any more (recovery) */
 	const char *canonical;
 	struct sha256 fingerprint;
-	struct uuid id;        /* of a new command; a row that is run again keeps its own, unless: */
-	bool anew;             /* the row that was found has expired and gives way to a new command */
+	enum submission_state state;
+	struct uuid id;        /* of a new command; a row that is run again keeps its own */
 	int64_t now_us;        /* of the attempt */
-	bool waited;           /* for a twin, once */
-	int64_t wait_until_us; /* without a thread: how long it looks for the twin's outcome */
+	int64_t wait_until_us; /* how long it waits, or looks, for a twin's outcome; 0: not yet */
 	int misses;            /* uniqueness was hit and nothing found */
-	bool alone;            /* it shared a transaction with others, and must not */
-	bool long_way;         /* the short way was tried, and is not for this one */
 	bool late;             /* what was lost may still arrive: no error says that nothing was done */
 
 	/* What the previous attempt ended in and this one has to record; IBID_OK: nothing. */
@@ -68,13 +76,9 @@ struct submission {
 	/* Of a command that is staged. */
 	enum goal goal;
 	int64_t token; /* of the lease that is held, or to be taken over; 0: none */
-	bool held;     /* the row is IN_PROGRESS under `token` */
-	bool resolves; /* looks again at what is UNKNOWN under `token`, which it does not hold */
-	bool ended;    /* by this submission: its commit is durable */
 	const struct action_record *by_person; /* who found out; NULL: no person did */
 	struct {
-		bool given; /* the worker, or recovery, has said how it ends: */
-		enum command_state state;
+		enum command_state state; /* as the worker, or recovery, said; COMMAND_ACCEPTED: not yet */
 		const char *reason;
 		int status;
 		const char *body;
@@ -97,6 +101,10 @@ struct submission {
 };
 
 void submission_init(struct submission *sub, struct ledger *ledger);
+void submission_move(struct submission *sub, enum submission_state to);
+
+/* From here on it finishes the command, under the token that it has. */
+void submission_finishes(struct submission *sub);
 void submission_release(struct submission *sub);
 
 /* prepare.c: from what the caller sent to an identity and a fingerprint. Touches no store. */
@@ -176,10 +184,20 @@ void submission_log_incident(const struct submission *sub, const char *event,
 const struct command_row *submission_continued(const struct submission *sub,
                                                const struct command_row *previous);
 
+/* Has the worker, or recovery, said how it ends? */
+static inline bool submission_is_told(const struct submission *sub)
+{
+	return sub->end.state != COMMAND_ACCEPTED;
+}
+
+/* Does it say how a staged command ends? */
+bool submission_is_finishing(const struct submission *sub);
+
 /* Whoever holds the lease of a command goes on with the run that began it. */
 bool submission_holds_lease(const struct submission *sub);
 
-/* The row of a run that begins now; with `sub->anew`, of a new command in the place of `previous`.
+/* The row of a run that begins now; where it is run anew, of a new command in the place of
+ * `previous`.
  */
 struct command_row submission_row(struct submission *sub, const struct command_row *previous);
 

@@ -6,9 +6,34 @@
 #include "command/recent.h"
 #include "retry/retry.h"
 
+#include <assert.h>
+
+#define BIT(n) (1u << (n))
+
 /* Deadlocks and serialization failures: short pauses, then "try later". Never an outcome (B07). */
 static const struct retry_policy inner_policy = {
     .attempts_max = 10, .base_us = 1000, .cap_us = 100000};
+
+/* Behind one that ended come replays of what it wrote. */
+static const unsigned char submission_moves[SUBMISSION_STATES] = {
+    [SUBMISSION_TRIES] = BIT(SUBMISSION_STEPS) | BIT(SUBMISSION_ANEW) | BIT(SUBMISSION_HOLDS) |
+                         BIT(SUBMISSION_ENDED),
+    [SUBMISSION_STEPS] = BIT(SUBMISSION_ANEW) | BIT(SUBMISSION_HOLDS) | BIT(SUBMISSION_ENDED),
+    [SUBMISSION_ANEW] = BIT(SUBMISSION_STEPS) | BIT(SUBMISSION_HOLDS) | BIT(SUBMISSION_ENDED),
+    [SUBMISSION_HOLDS] = BIT(SUBMISSION_ENDED),
+};
+
+void submission_move(struct submission *sub, enum submission_state to)
+{
+	assert(to == sub->state || (submission_moves[sub->state] & BIT(to)));
+	sub->state = to;
+}
+
+void submission_finishes(struct submission *sub)
+{
+	if (sub->goal != GOAL_RESOLVE)
+		sub->goal = GOAL_FINISH;
+}
 
 static struct work_context context_of(const struct submission *sub)
 {
@@ -48,14 +73,14 @@ static bool tell_recent(struct submission *sub)
 static enum ibid_code attempt(struct submission *sub, enum step *ret, struct ibid_err *err)
 {
 	arena_release(&sub->attempt);
-	sub->anew = false;
+	if (sub->state == SUBMISSION_ANEW) /* of the last attempt, whose row may be gone */
+		submission_move(sub, SUBMISSION_STEPS);
 	sub->now_us = env_wall_us(sub->ledger->env);
 	*ret = STEP_DONE;
 	if (tell_recent(sub))
 		return IBID_OK;
 	sub->sharing.context = context_of(sub);
-	return attempt_may_share(sub) ? attempt_shared(sub, ret, err)
-	                              : attempt_alone(sub, &sub->sharing.context, ret, err);
+	return attempt_path(sub, ret, err);
 }
 
 /* ---- The course of attempts ----------------------------------------------------------------- */
@@ -169,9 +194,8 @@ enum ibid_code submission_end(struct submission *sub, const struct ending *endin
                               struct ibid_result **ret, struct ibid_err *err)
 {
 	struct outcome outcome = {.text = ending->text};
-	sub->goal = GOAL_FINISH;
+	submission_finishes(sub);
 	attempt_postpone(sub, IBID_FAILED, &outcome);
-	sub->end.given = true;
 	sub->end.state = ending->state;
 	sub->end.reason = arena_strdup(&sub->arena, ending->reason);
 	sub->end.status = ending->status;

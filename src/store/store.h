@@ -132,7 +132,7 @@ struct work_context {
 	const char *correlation_id, *causation_id, *traceparent, *tracestate; /* NULL: none */
 	const char *const *emits; /* event types that the contract declares */
 	size_t emit_count;
-	bool makes_events; /* the contract makes them all itself: the script emits none */
+	bool makes_events;               /* the contract makes them all itself: the script emits none */
 	const struct event_rules *rules; /* for them; outlives whatever runs; NULL: there are none */
 	int64_t now_us;
 	bool holds_lease; /* the caller wants to finish, or take over, a command IN_PROGRESS */
@@ -177,17 +177,6 @@ struct claim {
 	                  does not give way, or IN_PROGRESS and not for this caller. CLAIM_BUSY: NULL */
 };
 
-/* A command that a script can run from end to end. Status and resource of the row come from its
- * answer. */
-struct express {
-	const struct work_context *context;
-	const struct script *script;
-	const char *const *values;
-	const struct command_row *row;
-	const struct audit_row *audit;
-	bool keep_status, keep_resource;
-};
-
 enum { GROUP_MAX = 60 }; /* PostgreSQL keeps 64 subtransactions and locks at hand, not more */
 
 /* One of several commands that share a transaction. */
@@ -197,16 +186,23 @@ struct group_member {
 	const char *const *values;
 	struct arena *arena; /* for what comes back */
 
-	/* The new row and its audit entry, whole but for what the script answers: `complete` looks at
-	 * `outcome` and adds that. False: it is not a plain success. */
+	/* The new row and its audit entry. Where the answer is declared, they are whole; otherwise
+	 * `complete` looks at what the script answered, in `outcome`, and adds that. It is asked, too,
+	 * where rows are to be compared, with those in `outcome`. False: it is not a plain success. */
 	struct command_row row;
 	struct audit_row audit;
+	bool answered; /* `outcome` is the declared answer */
+	bool compares; /* rows, before the commit */
 	bool (*complete)(struct group_member *);
+	const struct event_row *events; /* that are declared */
+	size_t event_count;
 
 	/* Out. */
 	bool done;
 	struct claim claim; /* not done: see run_group */
 	struct outcome outcome;
+	enum ibid_code code; /* of one that ran alone: what stopped it, as of run_script; IBID_OK: it is
+	                        to go by the steps */
 };
 
 /* What is to be written for a command that is begun, after a look at its row. */
@@ -346,22 +342,12 @@ struct store_ops {
 	                        const struct work_context *context, struct claim *ret,
 	                        struct ibid_err *);
 
-	/* The short way for a script whose body is not kept, where a store saves round trips by it;
-	 * NULL where it does not. Claim the identity, run the script, write the row and the audit entry
-	 * and commit, all at once. `*ret_done`: committed, and `ret_outcome` is what the script
-	 * answered. Otherwise nothing was done: `ret` is CLAIM_FOUND with a COMPLETED row, CLAIM_BUSY,
-	 * or CLAIM_FREE for anything that only the long way (claim and the verbs below) can tell or do;
-	 * its tx is always NULL. Codes of run_script and commit mean the same here; IBID_UNKNOWN as for
-	 * commit. */
-	enum ibid_code (*express)(struct store *, struct arena *, const struct express *,
-	                          struct claim *ret, struct outcome *ret_outcome, bool *ret_done,
-	                          struct ibid_err *);
-
 	/* Claim, run and write up to GROUP_MAX commands with different identities, in this order, in
 	 * one transaction. Each member hears for itself: done, once the one commit is durable (I10); or
 	 * not, and then nothing of it remains and nobody else is touched by it: `claim` is CLAIM_FOUND
-	 * with a COMPLETED row, CLAIM_BUSY, or CLAIM_FREE: it must be run alone, because it did not
-	 * succeed here, which may be its neighbours' doing. A code that is returned is that of all who
+	 * with a COMPLETED row, CLAIM_BUSY, or CLAIM_FREE: it must go by the steps (claim and the
+	 * verbs below), because it did not succeed here, which may be its neighbours' doing; or, of one
+	 * alone, `code` says what stopped it. A code that is returned is that of all who
 	 * are not told by their claim: nothing was done, or IBID_UNKNOWN, as for commit. Nobody waits
 	 * long for a row that others hold. */
 	enum ibid_code (*run_group)(struct store *, struct group_member **, size_t count,

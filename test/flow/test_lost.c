@@ -123,7 +123,7 @@ static void a_commit_that_never_arrived_is_run_again(void **state) /* B15 */
 static bool late_at(void *user, const struct hook_point *point)
 {
 	bool *once = user;
-	if (point->kind == HOOK_BEFORE && strcmp(point->statement, "express_claim") == 0 && *once) {
+	if (point->kind == HOOK_BEFORE && strcmp(point->statement, "group_lock") == 0 && *once) {
 		*once = false;
 		proxy_play(proxy, PROXY_DELAY);
 	}
@@ -143,8 +143,8 @@ static void say_pay(struct ibid *ibid, char said[64])
 	struct ibid_result *result = NULL;
 	struct ibid_err err = {0};
 	if (ibid_submit(ibid,
-	                IBID_COMMAND(.tenant = "t", .client = "c", .operation = "pay-brief", .key = "k",
-	                             .payload = "{\"reference\":\"r\",\"amount\":1.00}"),
+	                IBID_COMMAND(.tenant = "t", .client = "c", .operation = "pay-declared",
+	                             .key = "k", .payload = "{\"reference\":\"r\",\"amount\":1.00}"),
 	                &result, &err))
 		snprintf(said, 64, "error %s %d", ibid_code_name(err.code), (int)err.next);
 	else

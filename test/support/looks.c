@@ -20,19 +20,12 @@ static enum ibid_code claim(struct store *store, struct arena *arena,
 	return told(LOOK_ALONE, plain->claim(store, arena, identity, context, ret, err));
 }
 
-static enum ibid_code express(struct store *store, struct arena *arena,
-                              const struct express *command, struct claim *ret,
-                              struct outcome *ret_outcome, bool *ret_done, struct ibid_err *err)
-{
-	tell(tell_user, LOOK_ALONE, false, IBID_OK);
-	return told(LOOK_ALONE, plain->express(store, arena, command, ret, ret_outcome, ret_done, err));
-}
-
 static enum ibid_code run_group(struct store *store, struct group_member **members, size_t count,
                                 struct ibid_err *err)
 {
-	tell(tell_user, LOOK_GROUP, false, IBID_OK);
-	return told(LOOK_GROUP, plain->run_group(store, members, count, err));
+	enum look look = count == 1 ? LOOK_ALONE : LOOK_GROUP;
+	tell(tell_user, look, false, IBID_OK);
+	return told(look, plain->run_group(store, members, count, err));
 }
 
 struct store *looks_wrap(struct store *store, look_fn *fn, void *user)
@@ -40,7 +33,6 @@ struct store *looks_wrap(struct store *store, look_fn *fn, void *user)
 	plain = store->ops;
 	ops = *plain;
 	ops.claim = claim;
-	ops.express = plain->express ? express : NULL;
 	ops.run_group = run_group;
 	store->ops = &ops;
 	tell = fn;

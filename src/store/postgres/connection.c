@@ -174,16 +174,11 @@ static enum ibid_code say_refused(struct pg_store *store, const PGconn *link,
 	return err_set(err, code, "%.*s", size, text);
 }
 
-/* A notice is for people at a terminal, and a library never prints; but one of ours tells a row. */
-static void keep_notice(void *user, const PGresult *result)
+/* A notice is for people at a terminal, and a library never prints. */
+static void ignore_notice(void *user, const PGresult *result)
 {
-	struct pg_conn *conn = user;
-	const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-	const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-	if (!sqlstate || !text || strcmp(sqlstate, "IB008") != 0)
-		return;
-	free(conn->told);
-	conn->told = strdup(text);
+	(void)user;
+	(void)result;
 }
 
 /* Our splitter reads quotations as the server does with this setting on, its default since 9.1. */
@@ -221,7 +216,7 @@ enum ibid_code pg_connect(struct pg_store *store, int timeout_seconds, struct pg
 		pg_disconnect(conn);
 		return code;
 	}
-	PQsetNoticeReceiver(conn->link, keep_notice, conn);
+	PQsetNoticeReceiver(conn->link, ignore_notice, NULL);
 	*ret = conn;
 	return IBID_OK;
 }
@@ -231,7 +226,6 @@ void pg_disconnect(struct pg_conn *conn)
 	if (!conn)
 		return;
 	PQclear(conn->refused);
-	free(conn->told);
 	PQfinish(conn->link);
 	free(conn->prepared);
 	free(conn);

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group.c -- several commands in one transaction, in three trips: claim all, run all, write all.
+/* group.c -- commands in one transaction: one that comes alone, or up to GROUP_MAX.
  *
- * While no duplicates come, the first two are one, and nobody looks for rows that the identities
- * have: command_pkey finds them when rows are written, all is undone, and the group starts over.
- * That costs more than to look, so after a duplicate the next groups look first. Where it is known
- * what the scripts will answer and emit (known.c), the last two are one: so most groups are one
- * trip. Whose answer is lost may not have begun when somebody looks: its locks are yet to be taken.
- * So who then runs the commands again counts on command_pkey, as ever (I2), and whoever can't, has
- * to say that nobody knows (I7).
+ * Where contracts declare the answers, all that is to be written is known before the scripts run:
+ * claim, scripts, rows and commit are one trip. Where a script answers, or the rows that it changes
+ * are to be compared, its results are read first: two trips.
+ *
+ * While no duplicates come, nobody looks for rows that the identities have: command_pkey finds them
+ * when rows are written, all is undone, and the group starts over. That costs more than to look, so
+ * after a duplicate the next groups look first. If the answer to a trip with its commit is lost,
+ * the server may not have begun when somebody looks: its locks are yet to be taken. So who then
+ * runs the commands again counts on command_pkey, as ever (I2), and whoever can't, has to say that
+ * nobody knows (I7).
  *
  * There are no savepoints: most members succeed, and one that does not is left out when the others
  * run again. So nobody's success rests on what was undone, and a savepoint's costs are spared: a
  * subtransaction and its id for each member. What a member left for the end of the transaction is
  * checked before the next one's turn, where the database has a constraint that can be put off; or
  * a neighbour could heal what must fail. A script that sets something for the transaction runs
- * alone. */
+ * by the steps. */
 #include "store/postgres/array.h"
 
 #include <stdio.h>
@@ -32,13 +35,19 @@ struct group {
 	struct arena arena;
 	struct group_member *members[GROUP_MAX];
 	size_t count;
-	struct pg_emitted emitted; /* what the scripts told to be written */
-	const char *turn;          /* whose it is when all have run; nobody's: no_turn */
+	bool alone;       /* what stops the one member is its own doing */
+	const char *turn; /* whose it is when all have run; nobody's: no_turn */
 };
 
-/* A script that only tells its events needs no turn. Whatever asks for the running command all the
- * same, in a function or a trigger, finds none and fails. */
+/* A script that emits nothing needs no turn. Whatever asks for the running command all the same, in
+ * a function or a trigger, finds none and fails; from then on its script has its turn. */
 static const char no_turn[] = "group";
+
+static bool needs_turn(const struct group_member *member)
+{
+	const struct work_context *context = member->context;
+	return (context->emit_count && !context->makes_events) || atomic_load(member->script->asks);
+}
 
 static void leave_out(struct group *group, size_t at)
 {
@@ -177,18 +186,18 @@ static const char **turn_values(struct group *group, const struct group_member *
 {
 	struct arena *arena = &group->arena;
 	const struct work_context *context = member->context;
-	bool told = member->script->told;
-	const char *next = told ? no_turn : pg_uuid(arena, &context->command_id);
+	bool turn = needs_turn(member);
+	const char *next = turn ? pg_uuid(arena, &context->command_id) : no_turn;
 	const char *own[] = {
 	    next,
-	    told ? "" : context->tenant,
-	    !told && context->correlation_id ? context->correlation_id : "",
-	    !told && context->causation_id ? context->causation_id : "",
-	    told ? "" : pg_emits(arena, context),
-	    told ? "" : pg_time(arena, context->now_us),
+	    turn ? context->tenant : "",
+	    turn && context->correlation_id ? context->correlation_id : "",
+	    turn && context->causation_id ? context->causation_id : "",
+	    turn ? pg_emits(arena, context) : "",
+	    turn ? pg_time(arena, context->now_us) : "",
 	    group->turn,
-	    told ? "" : pg_trace(arena, context->traceparent, context->tracestate),
-	    told ? "" : "0",
+	    turn ? pg_trace(arena, context->traceparent, context->tracestate) : "",
+	    turn ? "0" : "",
 	};
 	const char **values = arena_array(arena, sizeof own / sizeof *own, sizeof *values);
 	if (values)
@@ -210,22 +219,18 @@ static bool add_claim(struct group *group, struct run *run)
 	return true;
 }
 
-/* The statements of one script, but for those whose results are known. */
-static void add_script(struct group *group, const struct group_member *member, bool known,
-                       struct run *run)
+static void add_script(struct group *group, const struct group_member *member, struct run *run)
 {
 	const struct script *script = member->script;
 	for (size_t k = 0; k < script->parts.count; k++)
-		if (!known || !script->known[k])
-			run->calls[run->count++] = (struct pg_call){
-			    .statement = script->told ? &script->told[k] : &script->statements[k],
-			    .values = pg_script_values(&group->arena, &script->parts.items[k], member->values,
-			                               0),
-			};
+		run->calls[run->count++] = (struct pg_call){
+		    .statement = &script->statements[k],
+		    .values = pg_script_values(&group->arena, &script->parts.items[k], member->values),
+		};
 }
 
-/* With `claims`: nothing was claimed yet. With `known`: nothing has to be read. */
-static bool make_run(struct group *group, bool claims, bool known, struct run *ret)
+/* With `claims`: nothing was claimed yet. */
+static bool make_run(struct group *group, bool claims, struct run *ret)
 {
 	struct arena *arena = &group->arena;
 	size_t count = CLAIM_CALLS + 1;
@@ -239,15 +244,15 @@ static bool make_run(struct group *group, bool claims, bool known, struct run *r
 	for (size_t i = 0; i < group->count; i++) {
 		const struct group_member *member = group->members[i];
 		ret->first[i] = ret->count;
-		if (!member->script->told || group->turn != no_turn)
+		if (needs_turn(member) || group->turn != no_turn)
 			ret->calls[ret->count++] = PG_CALL(GROUP_TURN, .values = turn_values(group, member));
 		ret->script[i] = ret->count;
-		add_script(group, member, known, ret);
-		if (ret->settles)
+		add_script(group, member, ret);
+		if (ret->settles && !group->alone)
 			ret->calls[ret->count++] = PG_CALL(GROUP_SETTLE);
 	}
 	ret->first[group->count] = ret->count;
-	if (!ret->settles)
+	if (!ret->settles && !group->alone)
 		ret->calls[ret->count++] = PG_CALL(GROUP_DEFERRABLE);
 	return !arena->failed;
 }
@@ -267,11 +272,29 @@ static bool has_state(const PGresult *result, const char *state)
 	return own && strcmp(own, state) == 0;
 }
 
-/* Whose fault it is that call `at` failed. IBID_OK: the others may run again, or all of them, in
- * another way. */
-static enum ibid_code blame(struct group *group, const struct run *run, size_t at,
-                            const PGresult *result, enum ibid_code code)
+/* What the caller of the one member is told without that it runs once more. */
+static void note_own(struct group *group, const struct run *run, size_t at, const PGresult *result,
+                     const struct outcome *outcome, struct ibid_err *err)
 {
+	struct group_member *member = group->members[0];
+	size_t first = run->script[0], parts = member->script->parts.count;
+	member->outcome = *outcome;
+	member->code = err->code;
+	if (at >= first && at < first + parts)
+		member->code = pg_script_failed(member->arena, member->script, at - first, result,
+		                                &member->outcome, err);
+	/* It may have failed for want of a turn. */
+	if (member->code != IBID_REJECTED && member->code != IBID_DUPLICATE && group->turn == no_turn)
+		member->code = IBID_OK;
+}
+
+/* Whose fault it is that call `at` failed, as `err` says. IBID_OK: the others may run again, or all
+ * of them, in another way. */
+static enum ibid_code blame(struct group *group, const struct run *run, size_t at,
+                            const PGresult *result, const struct outcome *outcome,
+                            struct ibid_err *err)
+{
+	enum ibid_code code = err->code;
 	size_t member = member_at(group, run, at);
 	if (at < run->first[0]) { /* nothing was run: one is being run elsewhere */
 		note_duplicates(group->store, true);
@@ -282,11 +305,14 @@ static enum ibid_code blame(struct group *group, const struct run *run, size_t a
 		group->store->settles = group->store->settles || deferrable;
 		return deferrable ? IBID_OK : code;
 	}
-	bool own = code == IBID_REJECTED || code == IBID_DUPLICATE || code == IBID_FAILED ||
-	           code == IBID_LIMIT ||
-	           (code == IBID_MISUSE && at >= run->script[member]); /* its script's own words */
-	if (!own)
+	bool failed = code == IBID_FAILED || code == IBID_LIMIT ||
+	              (code == IBID_MISUSE && at >= run->script[member]); /* its script's own words */
+	if (!failed && code != IBID_REJECTED && code != IBID_DUPLICATE)
 		return code;
+	if (failed && !needs_turn(group->members[member]))
+		atomic_store(group->members[member]->script->asks, true);
+	if (group->alone && code != IBID_MISUSE)
+		note_own(group, run, at, result, outcome, err);
 	leave_out(group, member);
 	return IBID_OK;
 }
@@ -297,49 +323,41 @@ static enum ibid_code run_failed(struct group *group, const struct run *run,
                                  const struct pg_trip *trip, struct ibid_err *err)
 {
 	const PGresult *result = pg_trip_error(group->conn, run->calls, run->count, trip);
-	struct outcome ignored;
+	struct outcome outcome = {0};
 	bool claims = trip->done < run->first[0];
 	bool fatal = pg_error_is_fatal(group->conn, result);
-	enum ibid_code code = claims
-	                          ? pg_error(group->conn, result, err)
-	                          : pg_error_outcome(group->conn, result, &group->arena, &ignored, err);
+	enum ibid_code code = claims ? pg_error(group->conn, result, err)
+	                             : pg_error_outcome(group->conn, result, group->members[0]->arena,
+	                                                &outcome, err);
 	if (!fatal)
-		return blame(group, run, trip->done, result, code);
+		return blame(group, run, trip->done, result, &outcome, err);
 	group->conn->broken = true;
 	if (claims)
 		note_duplicates(group->store, true); /* so it looks first */
 	return claims && group->conn->rested ? IBID_OK : code;
 }
 
-/* The events of one member. False: one of them is no good. */
-static bool read_events(struct group *group, const struct run *run, size_t at)
+/* What the server gave, of one member. False: it is no plain success. */
+static bool read_member(struct group_member *member, const struct pg_call *script)
 {
-	const struct group_member *member = group->members[at];
-	const struct script *script = member->script;
-	group->emitted.last = 0;
-	for (size_t k = 0; script->told && k < script->parts.count; k++)
-		if (script->told[k].sql != script->statements[k].sql &&
-		    !pg_emitted_read(&group->arena, member->context, run->calls[run->script[at] + k].result,
-		                     &group->emitted))
-			return false;
-	return true;
+	size_t count = member->script->parts.count;
+	struct ibid_err ignored;
+	if (!member->answered &&
+	    pg_read_answer(member->arena, script[count - 1].result, &member->outcome, &ignored))
+		return false;
+	if (pg_read_rows(member->arena, script, count, &member->outcome, &ignored))
+		return false;
+	return member->complete(member);
 }
 
-/* Read the answers. False: one is not a success, and is left out. */
-static bool read_answers(struct group *group, const struct run *run)
+/* False: one is not a success, and is left out. */
+static bool read_all(struct group *group, const struct run *run)
 {
-	struct ibid_err ignored;
-	group->emitted = (struct pg_emitted){.end = &group->emitted.first};
 	for (size_t i = 0; i < group->count; i++) {
-		struct group_member *member = group->members[i];
-		const PGresult *result =
-		    run->calls[run->script[i] + member->script->parts.count - 1].result;
-		if (!read_events(group, run, i) ||
-		    pg_read_answer(member->arena, result, 0, &member->outcome, &ignored) ||
-		    !member->complete(member)) {
-			leave_out(group, i);
-			return false;
-		}
+		if (read_member(group->members[i], &run->calls[run->script[i]]))
+			continue;
+		leave_out(group, i);
+		return false;
 	}
 	return true;
 }
@@ -352,7 +370,7 @@ static enum ibid_code run_all(struct group *group, bool claims, bool *ret_whole,
 	struct pg_trip trip;
 	enum ibid_code code = IBID_OK;
 	*ret_whole = false;
-	if (!make_run(group, claims, false, &run))
+	if (!make_run(group, claims, &run))
 		return err_set(err, IBID_NOMEM, "out of memory");
 	if (claims)
 		code = pg_pool_take(group->store, false, &group->conn, err);
@@ -361,7 +379,7 @@ static enum ibid_code run_all(struct group *group, bool claims, bool *ret_whole,
 	if (!pg_trip(group->conn, run.calls, run.count, &trip))
 		code = run_failed(group, &run, &trip, err);
 	else
-		*ret_whole = read_answers(group, &run);
+		*ret_whole = read_all(group, &run);
 	pg_release(run.calls, run.count);
 	return code;
 }
@@ -371,9 +389,26 @@ static enum ibid_code run_all(struct group *group, bool claims, bool *ret_whole,
 static enum ibid_code queue_events(struct group *group, struct pg_tx *tx, struct ibid_err *err)
 {
 	struct pg_call call = PG_CALL(GROUP_EVENTS);
-	return pg_emitted_list(&group->arena, &group->emitted, &call)
+	bool any = false;
+	for (size_t i = 0; i < group->count; i++)
+		any |= group->members[i]->event_count > 0;
+	if (!any)
+		return IBID_OK;
+	return pg_group_events(&group->arena, group->members, group->count, &call)
 	           ? pg_tx_queue(tx, call, err)
 	           : err_set(err, IBID_NOMEM, "out of memory");
+}
+
+/* By the verbs of one command. */
+static enum ibid_code queue_member(struct tx *tx, const struct group_member *member,
+                                   struct ibid_err *err)
+{
+	enum ibid_code code = IBID_OK;
+	for (size_t i = 0; !code && i < member->event_count; i++)
+		code = pg_put_event(tx, &member->events[i], err);
+	if (!code)
+		code = store_put_audit(tx, &member->audit, err);
+	return code ? code : pg_put_command(tx, &member->row, NULL, err);
 }
 
 static enum ibid_code queue_rows(struct group *group, struct pg_tx *tx, struct ibid_err *err)
@@ -390,7 +425,7 @@ static enum ibid_code queue_rows(struct group *group, struct pg_tx *tx, struct i
 	if (!LIST_MEMBERS(group, columns, &write))
 		return err_set(err, IBID_NOMEM, "out of memory");
 	enum ibid_code code = pg_tx_queue(tx, PG_CALL(GROUP_PLAN), err);
-	if (!code && group->emitted.count)
+	if (!code)
 		code = queue_events(group, tx, err);
 	if (!code)
 		code = pg_tx_queue(tx, write, err);
@@ -401,10 +436,10 @@ static enum ibid_code queue_rows(struct group *group, struct pg_tx *tx, struct i
 }
 
 /* Write the rows and commit, in one trip; what is `ahead` goes with it. */
-static enum ibid_code write_all(struct group *group, struct pg_ahead *ahead, struct ibid_err *err)
+static enum ibid_code write_all(struct group *group, struct pg_ahead *ahead, struct outcome *ret,
+                                struct ibid_err *err)
 {
 	struct pg_tx *tx;
-	struct outcome ignored = {0};
 	const struct uuid *last = &group->members[group->count - 1]->context->command_id;
 	enum ibid_code code = pg_tx_new(group->store, group->conn, last, &tx, err);
 	group->conn = NULL;
@@ -412,63 +447,39 @@ static enum ibid_code write_all(struct group *group, struct pg_ahead *ahead, str
 		return code;
 	snprintf(tx->command_id, sizeof tx->command_id, "%s", group->turn); /* for the guard */
 	tx->ahead = ahead;
-	code = queue_rows(group, tx, err);
 	struct tx *open = &tx->base;
+	code = group->alone ? queue_member(open, group->members[0], err) : queue_rows(group, tx, err);
 	if (!code)
-		code = pg_commit(&open, &group->arena, &ignored, err);
+		code = pg_commit(&open, group->members[0]->arena, ret, err);
 	pg_rollback(&open);
 	for (size_t i = 0; !code && i < group->count; i++)
 		group->members[i]->done = true;
 	return code;
 }
 
+/* What is written has its own reasons not to be: a deferred constraint, an event's version. */
+static enum ibid_code write_failed(struct group *group, const struct outcome *outcome,
+                                   struct ibid_err *err)
+{
+	struct group_member *member = group->members[0];
+	bool own = err->code == IBID_REJECTED || err->code == IBID_DUPLICATE ||
+	           err->code == IBID_FAILED;
+	if (!group->alone || !own)
+		return err->code;
+	member->code = err->code;
+	member->outcome = *outcome;
+	group->count = 0;
+	return IBID_OK;
+}
+
 /* ---- At once -------------------------------------------------------------------------------- */
 
 /* Is everything known that a run would give? */
-enum knowing {
-	KNOWN,
-	NOT_KNOWN,   /* the server has to be asked */
-	NOT_SUCCESS, /* and the member is to be left out */
-};
-
-static enum knowing know_member(struct group *group, struct group_member *member)
+static bool is_known(const struct group *group)
 {
-	const struct script *script = member->script;
-	size_t last = script->parts.count - 1;
-	if (!script->known ||
-	    !pg_known_answer(member->arena, script->known[last], member->values, &member->outcome))
-		return NOT_KNOWN;
-	group->emitted.last = 0;
-	for (size_t k = 0; k < last; k++) {
-		struct pg_told told;
-		if (!script->known[k])
-			continue;
-		if (!pg_known_event(&group->arena, script->known[k], member->values, &told))
-			return NOT_KNOWN;
-		if (!pg_emitted_add(&group->arena, member->context, &told, &group->emitted))
-			return NOT_SUCCESS;
-	}
-	return member->complete(member) ? KNOWN : NOT_SUCCESS;
-}
-
-/* False: the members have to be run before their rows can be written. */
-static bool know_all(struct group *group)
-{
-	group->emitted = (struct pg_emitted){.end = &group->emitted.first};
-	for (size_t i = 0; i < group->count;) {
-		struct pg_emitted before = group->emitted;
-		enum knowing knowing = know_member(group, group->members[i]);
-		if (knowing == NOT_KNOWN)
+	for (size_t i = 0; i < group->count; i++)
+		if (!group->members[i]->answered || group->members[i]->compares)
 			return false;
-		if (knowing == KNOWN) {
-			i++;
-			continue;
-		}
-		leave_out(group, i);
-		*before.end = NULL; /* the first of its events */
-		group->emitted.end = before.end;
-		group->emitted.count = before.count;
-	}
 	return true;
 }
 
@@ -478,19 +489,22 @@ static enum ibid_code run_known(struct group *group, bool claims, bool *ret_whol
                                 struct ibid_err *err)
 {
 	struct run run;
+	struct outcome outcome = {0};
 	enum ibid_code code = IBID_OK;
-	if (!make_run(group, claims, true, &run))
+	if (!make_run(group, claims, &run))
 		return err_set(err, IBID_NOMEM, "out of memory");
 	if (claims)
 		code = pg_pool_take_alive(group->store, &group->conn, err);
 	if (code)
 		return code;
 	struct pg_ahead ahead = {run.calls, run.count, run.count};
-	code = write_all(group, &ahead, err);
+	code = write_all(group, &ahead, &outcome, err);
 	*ret_over = !code;
 	*ret_whole = ahead.done == ahead.count;
 	if (code && !*ret_whole)
-		code = blame(group, &run, ahead.done, run.calls[ahead.done].result, code);
+		code = blame(group, &run, ahead.done, run.calls[ahead.done].result, &outcome, err);
+	else if (code)
+		code = write_failed(group, &outcome, err);
 	pg_release(run.calls, run.count);
 	return code;
 }
@@ -499,15 +513,17 @@ static enum ibid_code run_known(struct group *group, bool claims, bool *ret_whol
 static enum ibid_code run_once(struct group *group, bool *ret_over, struct ibid_err *err)
 {
 	bool whole = false, over = false, at_once = !group->store->looks;
+	struct outcome outcome = {0};
 	enum ibid_code code = at_once ? IBID_OK : claim_all(group, err);
-	if (!code && know_all(group)) {
-		if (group->count)
-			code = run_known(group, at_once, &whole, &over, err);
-	} else if (!code) {
+	if (!code && group->count && is_known(group)) {
+		code = run_known(group, at_once, &whole, &over, err);
+	} else if (!code && group->count) {
 		code = run_all(group, at_once, &whole, err);
 		if (!code && whole) {
-			code = write_all(group, NULL, err);
+			code = write_all(group, NULL, &outcome, err);
 			over = !code;
+			if (code)
+				code = write_failed(group, &outcome, err);
 		}
 	}
 	if (at_once && whole && code == IBID_RETRY) { /* of those that nobody looked for, most likely */
@@ -525,6 +541,16 @@ size_t pg_lanes(const struct store *store)
 	return ((const struct pg_store *)store)->own.lanes;
 }
 
+/* Versions and keys that events bring along are compared one by one, by the verbs of one command.
+ */
+static bool fits(const struct group_member *member, bool alone)
+{
+	for (size_t i = 0; !alone && i < member->event_count; i++)
+		if (member->events[i].version || member->events[i].key)
+			return false;
+	return !member->script->leaves_state && !member->script->sets;
+}
+
 enum ibid_code pg_run_group(struct store *base, struct group_member **members, size_t count,
                             struct ibid_err *err)
 {
@@ -532,8 +558,9 @@ enum ibid_code pg_run_group(struct store *base, struct group_member **members, s
 	enum ibid_code code = IBID_OK;
 	bool over = false;
 	for (size_t i = 0; i < count; i++)
-		if (!members[i]->script->leaves_state && !members[i]->script->sets)
+		if (fits(members[i], count == 1))
 			group.members[group.count++] = members[i];
+	group.alone = count == 1;
 	for (int run = 0; !code && !over && group.count && run < RUNS_MAX; run++) {
 		code = run_once(&group, &over, err);
 		arena_release(&group.arena);

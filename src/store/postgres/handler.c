@@ -40,6 +40,9 @@ static enum ibid_code build(struct script *script, const char *file, const char 
 	for (size_t i = 0; script->names && i < count; i++)
 		script->names[i] = arena_strdup(arena, params[i].name);
 	script->statements = arena_array(arena, parts->count, sizeof *script->statements);
+	script->asks = arena_alloc(arena, sizeof *script->asks);
+	if (script->asks)
+		atomic_init(script->asks, false);
 	for (size_t i = 0; !arena->failed && i < parts->count; i++) {
 		script->statements[i] = (struct pg_statement){
 		    .sql = parts->items[i].sql,
@@ -54,52 +57,6 @@ static enum ibid_code build(struct script *script, const char *file, const char 
 	return arena->failed ? err_set(err, IBID_NOMEM, "out of memory") : IBID_OK;
 }
 
-/* In a group its events are told, where every emit of it can be. */
-static enum ibid_code build_told(struct script *script, struct ibid_err *err)
-{
-	struct arena *arena = &script->arena;
-	size_t count = script->parts.count, told = 0;
-	struct pg_statement *statements = arena_array(arena, count, sizeof *statements);
-	for (size_t i = 0; statements && i < count; i++) {
-		const char *sql = pg_emitted_sql(arena, script->statements[i].sql);
-		if (!sql && !pg_emitted_fits(script->statements[i].sql))
-			return IBID_OK;
-		statements[i] = script->statements[i];
-		if (!sql)
-			continue;
-		told++;
-		statements[i].sql = sql;
-		if (!pg_statement_register(&statements[i]))
-			return err_set(err, IBID_NOMEM, "out of memory");
-	}
-	if (arena->failed)
-		return err_set(err, IBID_NOMEM, "out of memory");
-	script->told = told ? statements : NULL;
-	return IBID_OK;
-}
-
-/* In a group nothing has to be read of it, where its answer and all events that it tells are known.
- */
-static enum ibid_code build_known(struct script *script, const struct param_spec *params,
-                                  struct ibid_err *err)
-{
-	struct arena *arena = &script->arena;
-	size_t count = script->parts.count;
-	const struct pg_known **known = arena_array(arena, count, sizeof *known);
-	bool all = true;
-	for (size_t i = 0; known && i < count; i++) {
-		bool tells = script->told && script->told[i].sql != script->statements[i].sql;
-		bool answers = i == count - 1;
-		known[i] = tells || answers ? pg_known_read(arena, &script->parts.items[i], params) : NULL;
-		if (tells || answers)
-			all &= known[i] && pg_known_emits(known[i]) == !answers;
-	}
-	if (arena->failed)
-		return err_set(err, IBID_NOMEM, "out of memory");
-	script->known = all ? known : NULL;
-	return IBID_OK;
-}
-
 enum ibid_code pg_make_script(struct store *store, const char *file, const char *text,
                               const struct param_spec *params, size_t count, struct script **ret,
                               struct ibid_err *err)
@@ -107,13 +64,8 @@ enum ibid_code pg_make_script(struct store *store, const char *file, const char 
 	struct script *script = calloc(1, sizeof *script);
 	if (!script)
 		return err_set(err, IBID_NOMEM, "out of memory");
+	(void)store;
 	enum ibid_code code = build(script, file, text, params, count, err);
-	if (!code)
-		code = build_told(script, err);
-	if (!code)
-		code = build_known(script, params, err);
-	if (!code && !script->leaves_state)
-		code = pg_express_build(pg_store_of(store), script, err);
 	if (code)
 		pg_free_script(store, script);
 	else
@@ -155,11 +107,11 @@ static int answer_column(const char *name)
 	return column;
 }
 
-enum ibid_code pg_check_answer(const PGresult *result, int first, struct ibid_err *err)
+enum ibid_code pg_check_answer(const PGresult *result, struct ibid_err *err)
 {
 	if (PQfnumber(result, "status") < 0)
 		return err_set(err, IBID_FAILED, "the answer has no column status");
-	for (int column = first; column < PQnfields(result); column++)
+	for (int column = 0; column < PQnfields(result); column++)
 		if (answer_column(PQfname(result, column)) == ANSWER_COLUMNS)
 			return err_set(err, IBID_FAILED,
 			               "the answer has a column %s; known are status, body, resource_type and "
@@ -186,15 +138,15 @@ static enum ibid_code read_column(struct arena *arena, const PGresult *result, i
 	return IBID_OK;
 }
 
-enum ibid_code pg_read_answer(struct arena *arena, const PGresult *result, int first,
-                              struct outcome *ret, struct ibid_err *err)
+enum ibid_code pg_read_answer(struct arena *arena, const PGresult *result, struct outcome *ret,
+                              struct ibid_err *err)
 {
 	struct outcome outcome = {0};
 	int row = PQntuples(result) - 1;
 	if (row < 0)
 		return IBID_OK;
-	enum ibid_code code = pg_check_answer(result, first, err);
-	for (int column = first; !code && column < PQnfields(result); column++)
+	enum ibid_code code = pg_check_answer(result, err);
+	for (int column = 0; !code && column < PQnfields(result); column++)
 		code = read_column(arena, result, row, column, &outcome, err);
 	if (code)
 		return code;
@@ -208,9 +160,9 @@ enum ibid_code pg_read_answer(struct arena *arena, const PGresult *result, int f
 /* ---- Running -------------------------------------------------------------------------------- */
 
 const char **pg_script_values(struct arena *arena, const struct script_statement *part,
-                              const char *const *values, size_t more)
+                              const char *const *values)
 {
-	const char **own = arena_array(arena, part->param_count + more, sizeof *own);
+	const char **own = arena_array(arena, part->param_count, sizeof *own);
 	for (size_t k = 0; own && k < part->param_count; k++)
 		own[k] = values[part->params[k]];
 	return own;
@@ -243,7 +195,7 @@ static bool make_run(struct pg_tx *tx, struct arena *arena, const struct script 
 	}
 	for (size_t i = 0; calls && i < parts; i++) {
 		const struct script_statement *part = &script->parts.items[i];
-		const char **own = pg_script_values(arena, part, values, 0);
+		const char **own = pg_script_values(arena, part, values);
 		calls[first + i] = (struct pg_call){&script->statements[i], own, NULL};
 	}
 	*ret = (struct run){calls, count, first, last};
@@ -260,15 +212,10 @@ static enum ibid_code place(struct arena *arena, const struct script *script, in
 	return err->code;
 }
 
-enum ibid_code pg_script_failed(struct pg_conn *conn, struct arena *arena,
-                                const struct script *script, size_t part, const PGresult *result,
-                                struct outcome *ret, struct ibid_err *err)
+enum ibid_code pg_script_failed(struct arena *arena, const struct script *script, size_t part,
+                                const PGresult *result, struct outcome *ret, struct ibid_err *err)
 {
-	enum ibid_code code = pg_error_outcome(conn, result, arena, ret, err);
-	conn->broken |= pg_error_is_fatal(conn, result);
-	if (conn->broken)
-		return code;
-	if (code == IBID_LIMIT) { /* of the handler's tables, not of ours */
+	if (err->code == IBID_LIMIT) { /* of the handler's tables, not of ours */
 		err->code = IBID_FAILED;
 		err->next = err_next_of(IBID_FAILED);
 	}
@@ -289,17 +236,17 @@ static enum ibid_code run_failed(struct pg_tx *tx, struct arena *arena, const st
 {
 	const PGresult *result = pg_trip_error(tx->conn, run->calls, run->count, trip);
 	size_t at = trip->done; /* behind the last one: the connection was lost before the end */
-	if (at < run->first || at > run->last) {
-		enum ibid_code code = pg_error_outcome(tx->conn, result, arena, ret, err);
-		tx->conn->broken |= pg_error_is_fatal(tx->conn, result);
+	enum ibid_code code = pg_error_outcome(tx->conn, result, arena, ret, err);
+	tx->conn->broken |= pg_error_is_fatal(tx->conn, result);
+	if (tx->conn->broken || at < run->first || at > run->last)
 		return code;
-	}
 	size_t part = at - run->first;
 	if (changed_something(run, at)) {
+		*ret = (struct outcome){0};
 		err_set(err, IBID_FAILED, "it may only look, but it changes something");
 		return place(arena, script, script->parts.items[part].line, ret, err);
 	}
-	return pg_script_failed(tx->conn, arena, script, part, result, ret, err);
+	return pg_script_failed(arena, script, part, result, ret, err);
 }
 
 enum run_kind {
@@ -338,7 +285,7 @@ static enum ibid_code run_script(struct pg_tx *tx, struct arena *arena, const st
 	}
 	tx->queue_count = 0;
 	code = kind == RUN_PLAIN ? IBID_OK
-	                         : pg_read_answer(arena, run.calls[run.last].result, 0, ret, err);
+	                         : pg_read_answer(arena, run.calls[run.last].result, ret, err);
 	if (!code)
 		code = pg_read_rows(arena, run.calls + run.first, script->parts.count, ret, err);
 	if (code == IBID_FAILED)

@@ -27,7 +27,6 @@ static const struct store_ops postgres_ops = {
     .make_script = pg_make_script,
     .free_script = pg_free_script,
     .prepare_scripts = pg_prepare_scripts,
-    .express = pg_express,
     .run_group = pg_run_group,
     .lanes = pg_lanes,
     .put = pg_put,

@@ -5,9 +5,8 @@
  *      pending on it between two trips.
  * (P2) A connection in the pool is idle: no transaction, nothing unread. What can't be brought to
  *      that state is closed, and so is one whose session a script may have changed.
- * (P3) A COMMIT is sent only by commit(), last in its trip, and an express trip commits at its end:
- *      whatever fails before keeps it from happening, and whatever hides its result makes the
- *      outcome unknown (I7). */
+ * (P3) A COMMIT is sent only by commit(), last in its trip: whatever fails before keeps it from
+ *      happening, and whatever hides its result makes the outcome unknown (I7). */
 #ifndef STORE_POSTGRES_H
 #define STORE_POSTGRES_H
 
@@ -18,6 +17,7 @@
 
 #include <libpq-fe.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 /* ---- Statements: statement.c ---------------------------------------------------------------- */
 
@@ -63,7 +63,6 @@ struct pg_conn {
 	unsigned char *prepared; /* by statement id: 1 when the server has it */
 	size_t prepared_room;
 	PGresult *refused;              /* by the server, at the end of the last trip: see pg_trip */
-	char *told;                     /* the row that express_claim found, in the last trip */
 	struct pg_conn *next;           /* in the pool */
 	const struct hook *const *hook; /* the store's */
 };
@@ -254,7 +253,7 @@ enum ibid_code pg_commit(struct tx **tx, struct arena *arena, struct outcome *re
                          struct ibid_err *err);
 void pg_rollback(struct tx **tx);
 
-/* ---- Scripts: handler.c, express.c ---------------------------------------------------------- */
+/* ---- Scripts: handler.c ---------------------------------------------------------------------- */
 
 struct script {
 	struct arena arena;
@@ -262,95 +261,29 @@ struct script {
 	const char **names; /* of all parameters */
 	struct script_statements parts;
 	struct pg_statement *statements; /* one per part */
-	struct pg_statement *told;       /* likewise, in a group: see emitted.c; NULL: none */
-	const struct pg_known **known;   /* likewise: parts that need not be sent there, or NULL; NULL:
-	                                    a group must read what the server gives */
 	bool sets, leaves_state;         /* maybe: see script.h */
-	struct pg_statement finish; /* the last part, wrapped for express; sql NULL: not possible */
+	/* It asked for the running command where a group had told it none: it is told from then on. */
+	atomic_bool *asks;
 };
 
 /* How many rows the statements of a script, which are these calls, changed or returned. */
 IBID_CHECK enum ibid_code pg_read_rows(struct arena *arena, const struct pg_call *calls,
                                        size_t count, struct outcome *ret, struct ibid_err *err);
 
-/* ---- known.c -------------------------------------------------------------------------------- */
-
-/* The part as an answer or an emit whose values are known before it runs; NULL: it is neither, or
- * no memory. It lives in `arena`. */
-const struct pg_known *pg_known_read(struct arena *arena, const struct script_statement *part,
-                                     const struct param_spec *params);
-bool pg_known_emits(const struct pg_known *known);
-
-/* What an emit tells. */
-struct pg_told {
-	const char *aggregate_type, *aggregate_id, *type, *payload;
-};
-
-/* With the values of the whole script. False: the server has to be asked, or no memory. */
-bool pg_known_answer(struct arena *arena, const struct pg_known *known, const char *const *values,
-                     struct outcome *ret);
-bool pg_known_event(struct arena *arena, const struct pg_known *known, const char *const *values,
-                    struct pg_told *ret);
-
-/* ---- emitted.c ------------------------------------------------------------------------------ */
-
-/* The statement that tells what this one would emit; NULL: it is none of those, or no memory. */
-const char *pg_emitted_sql(struct arena *arena, const char *sql);
-
-/* May this statement stand beside such ones? */
-bool pg_emitted_fits(const char *sql);
-
-struct pg_emitted_event {
-	const struct work_context *context;
-	size_t nth; /* of all members */
-	int ordinal;
-	struct pg_told told;
-	const char *topic, *partition_key, *headers; /* as in event_row */
-	struct uuid id;
-	const char *key;
-	int behind; /* so many of its aggregate come after it, of all members */
-	bool later; /* one of its aggregate that is sent, as it is, comes before it */
-	struct pg_emitted_event *next;
-};
-
-/* Events of all members, in their order; `last`: the ordinal of the member's latest. */
-struct pg_emitted {
-	struct pg_emitted_event *first, **end;
-	size_t count;
-	int last;
-};
-
-/* Add an event, or those that a statement told. False: emit would refuse it. */
-bool pg_emitted_add(struct arena *arena, const struct work_context *context,
-                    const struct pg_told *told, struct pg_emitted *ret);
-bool pg_emitted_read(struct arena *arena, const struct work_context *context,
-                     const PGresult *result, struct pg_emitted *ret);
-
-/* Into the parameters of group_events. False without memory. */
-IBID_CHECK bool pg_emitted_list(struct arena *arena, const struct pg_emitted *emitted,
-                                struct pg_call *call);
-
-enum { EXPRESS_PARAMS = 18 };
-
-/* Wrap the last part, where it is a SELECT of known columns. */
-IBID_CHECK enum ibid_code pg_express_build(struct pg_store *store, struct script *script,
-                                           struct ibid_err *err);
-
 /* What a part's parameters are, from the values of the whole script; NULL without memory. */
 const char **pg_script_values(struct arena *arena, const struct script_statement *part,
-                              const char *const *values, size_t more);
+                              const char *const *values);
 
-/* Are the columns from `first` on those of an answer? IBID_FAILED. */
-enum ibid_code pg_check_answer(const PGresult *result, int first, struct ibid_err *err);
+/* Are the columns those of an answer? IBID_FAILED. */
+enum ibid_code pg_check_answer(const PGresult *result, struct ibid_err *err);
 
-/* The answer in the last row, in the columns from `first` on. */
-enum ibid_code pg_read_answer(struct arena *arena, const PGresult *result, int first,
-                              struct outcome *ret, struct ibid_err *err);
+/* The answer in the last row. */
+enum ibid_code pg_read_answer(struct arena *arena, const PGresult *result, struct outcome *ret,
+                              struct ibid_err *err);
 
-/* What the failure of one part means, with its place in the file. */
-enum ibid_code pg_script_failed(struct pg_conn *conn, struct arena *arena,
-                                const struct script *script, size_t part, const PGresult *result,
-                                struct outcome *ret, struct ibid_err *err);
+/* Say where in the file a part failed; `err` and `ret` say with what. */
+enum ibid_code pg_script_failed(struct arena *arena, const struct script *script, size_t part,
+                                const PGresult *result, struct outcome *ret, struct ibid_err *err);
 
 /* ---- Verbs ---------------------------------------------------------------------------------- */
 
@@ -415,11 +348,10 @@ enum ibid_code pg_run_statements(struct tx *tx, struct arena *arena, const struc
 enum ibid_code pg_run_script(struct tx *tx, struct arena *arena, const struct script *script,
                              const char *const *values, struct outcome *ret, struct ibid_err *err);
 
-/* express.c */
-enum ibid_code pg_express(struct store *store, struct arena *arena, const struct express *express,
-                          struct claim *ret, struct outcome *ret_outcome, bool *ret_done,
-                          struct ibid_err *err);
-extern const char *const pg_express_finish; /* the template: statement.c */
+/* group_events.c: what all members tell, as the parameters of group_events. False without memory.
+ */
+IBID_CHECK bool pg_group_events(struct arena *arena, struct group_member *const *members,
+                                size_t count, struct pg_call *ret);
 
 /* group.c */
 size_t pg_lanes(const struct store *store);

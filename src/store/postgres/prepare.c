@@ -244,7 +244,7 @@ static void look_at_answer(const struct questions *q, const struct question *que
 	if (question->part + 1 < question->use->script->parts.count || script_rejects(part))
 		return;
 	bool never = question->use->answer == SCRIPT_ANSWERS_NEVER;
-	bool bad = PQnfields(result) && pg_check_answer(result, 0, &err);
+	bool bad = PQnfields(result) && pg_check_answer(result, &err);
 	if (never && PQnfields(result) && !bad)
 		TELL(q, question, FINDING_REFUSE, part->line, "%s", script_answers_twice);
 	else if (bad && !never)

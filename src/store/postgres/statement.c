@@ -22,8 +22,6 @@ const struct pg_statement pg_statements[STATEMENT_COUNT] = {
 #undef SQL_STATEMENT_ROW
 };
 
-const char *const pg_express_finish = sql_pg_express_finish;
-
 /* ---- Names ---------------------------------------------------------------------------------- */
 
 static uint64_t digest_bytes(const char *bytes, size_t size)

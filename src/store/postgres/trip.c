@@ -169,8 +169,6 @@ bool pg_trip(struct pg_conn *conn, struct pg_call *calls, size_t count, struct p
 	*ret = (struct pg_trip){0};
 	PQclear(conn->refused);
 	conn->refused = NULL;
-	free(conn->told);
-	conn->told = NULL;
 	if (conn->broken)
 		return false;
 	/* Half a pipeline can't be taken back. */

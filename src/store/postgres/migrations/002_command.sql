@@ -1,8 +1,8 @@
--- 002_command: commands that are claimed in one transaction and finished in another; a command in one round trip; and
--- commands that share a transaction.
+-- 002_command: commands that are claimed in one transaction and finished in another, and commands that share a
+-- transaction.
 --
 -- More error states that ibid's functions raise:
---   IB008 the identity has a row    IB009 the identity is in use
+--   IB009 the identity is in use
 
 alter table ibid.command
 	add column lease_token bigint, -- of the worker that may finish it; kept when it has
@@ -33,81 +33,6 @@ begin
 		|| convert_to($3, 'UTF8') || E'\\x00'::bytea || convert_to($4, 'UTF8')) from 1 for 8), 'hex'))
 		::bit(64)::bigint;
 end $$;
-
--- ---- In one round trip ---------------------------------------------------------------------------
-
-create function ibid_internal.express_claim(lock bigint, new_id text, of_tenant text, of_operation text,
-	of_scope text, of_key text, correlation text, causation text, emits text, now text, busy text,
-	trace text)
-returns void language plpgsql as $$
-declare
-	gained boolean := pg_try_advisory_xact_lock(lock);
-	seen ibid.command;
-	done text; -- assignments, because PERFORM is a query
-begin
-	if current_setting('transaction_isolation') <> 'read committed' then
-		raise exception 'ibid: not read committed' using errcode = 'IB008'; -- the long way sees to it
-	end if;
-	select * into seen from ibid.command as c
-	where c.tenant = of_tenant and c.operation = of_operation and c.scope = of_scope and c.key = of_key;
-	if found then
-		raise notice using errcode = 'IB008', message = json_build_object('id', seen.id, 'state', seen.state, 'scheme', seen.scheme,
-			'contract_version', seen.contract_version, 'fingerprint', encode(seen.fingerprint, 'hex'),
-			'linked', seen.linked, 'status', seen.status, 'resource_type', seen.resource_type,
-			'resource_id', seen.resource_id, 'reason', seen.reason, 'text', seen.text,
-			'audit_id', seen.audit_id, 'attempts', seen.attempts, 'client', seen.client,
-			'actor', seen.actor, 'created_us', (extract(epoch from seen.created_at) * 1000000)::bigint,
-			'finished_us', (extract(epoch from seen.finished_at) * 1000000)::bigint,
-			'expires_us', (extract(epoch from seen.expires_at) * 1000000)::bigint,
-			'body', ibid.kept_body(seen.tenant, seen.id, seen.attempts));
-		raise exception 'ibid: the key was used before' using errcode = 'IB008';
-	elsif not gained then
-		raise exception 'ibid: the key is in use' using errcode = 'IB009';
-	end if;
-	done := set_config('ibid.command_id', new_id, true);
-	done := set_config('ibid.tenant', of_tenant, true);
-	done := set_config('ibid.correlation_id', correlation, true);
-	done := set_config('ibid.causation_id', causation, true);
-	done := set_config('ibid.emits', emits, true);
-	done := set_config('ibid.now', now, true);
-	done := set_config('ibid.ordinal', '0', true);
-	done := set_config('lock_timeout', busy, true);
-	if trace <> '' then
-		done := set_config('ibid.trace', trace, true);
-	end if;
-	if current_setting('synchronous_commit') = 'off' then
-		done := set_config('synchronous_commit', 'on', true); -- I10, whatever the default
-	end if;
-end $$;
-comment on function ibid_internal.express_claim(bigint, text, text, text, text, text, text, text, text, text, text, text) is
-	'takes an identity without waiting and tells emit what runs, or fails; a notice is the row that has it';
-
-create function ibid_internal.express_finish(of_tenant text, of_operation text, of_scope text, of_key text,
-	new_id uuid, scheme int, contract_version int, fingerprint bytea, client text, actor text,
-	at timestamptz, expires timestamptz, keep_status boolean, keep_resource boolean, fact text,
-	correlation text, causation text, trace text, status bigint, resource_type text, resource_id text)
-returns void language plpgsql as $$
-begin
-	if (status between 200 and 399) is not true then
-		raise exception 'the script did not answer with a success' using errcode = 'IB003';
-	end if;
-	insert into ibid.command (tenant, operation, scope, key, id, state, scheme, contract_version,
-		fingerprint, linked, status, resource_type, resource_id, audit_id, attempts, client, actor,
-		created_at, finished_at, expires_at)
-	values (of_tenant, of_operation, of_scope, of_key, new_id, 'COMPLETED', scheme, contract_version,
-		fingerprint, false, case when keep_status then status else 0 end,
-		case when keep_resource then resource_type end, case when keep_resource then resource_id end,
-		new_id, 1, client, actor, at, at, expires);
-	insert into ibid.audit (tenant, id, command_id, operation, contract_version, fact, outcome, client,
-		actor, resource_type, resource_id, correlation_id, causation_id, traceparent, tracestate,
-		fingerprint, at)
-	values (of_tenant, new_id, new_id, of_operation, contract_version, fact, 'executed', client, actor,
-		resource_type, resource_id, correlation, causation, ibid_internal.traceparent_in(trace),
-		ibid_internal.tracestate_in(trace), fingerprint, at);
-end $$;
-comment on function ibid_internal.express_finish(text, text, text, text, uuid, int, int, bytea, text, text,
-	timestamptz, timestamptz, boolean, boolean, text, text, text, text, bigint, text, text) is
-	'writes the row and the audit entry of a command whose script has answered';
 
 -- ---- Sharing a transaction -----------------------------------------------------------------------
 

@@ -291,21 +291,3 @@ begin
 	return ibid.emit(aggregate_type, aggregate_id, type, payload::text, version, key, command_id);
 end $$;
 comment on function ibid.emit(text, text, text, json, bigint, text, uuid) is 'emit, with a json payload';
-
--- What emit would be given, for who writes the events of many commands at once. In SQL, so that the planner puts
--- them into the statements that call them.
-create function ibid_internal.emitted(aggregate_type text, aggregate_id text, type text, payload jsonb)
-returns text[] language sql immutable as $$
-	select array[aggregate_type, aggregate_id, type, payload::text]
-$$;
-create function ibid_internal.emitted(aggregate_type text, aggregate_id text, type text, payload json)
-returns text[] language sql immutable as $$
-	select array[aggregate_type, aggregate_id, type, payload::text]
-$$;
-create function ibid_internal.emitted(aggregate_type text, aggregate_id text, type text, payload text)
-returns text[] language sql immutable as $$
-	select array[aggregate_type, aggregate_id, type, payload::json::text] -- refuses what is not JSON
-$$;
-comment on function ibid_internal.emitted(text, text, text, jsonb) is 'an event as the library reads it; it writes nothing';
-comment on function ibid_internal.emitted(text, text, text, json) is 'an event as the library reads it; it writes nothing';
-comment on function ibid_internal.emitted(text, text, text, text) is 'an event as the library reads it; it writes nothing';

@@ -1,0 +1,1 @@
+insert into payment (tenant, id, reference, amount) values (:tenant, :command_id, :reference, :amount);
