@@ -117,7 +117,10 @@ class Documentation(unittest.TestCase):
             text = example.read().replace("command: create-payment", "command: " + name)
         text = re.sub(r"^(route|serialize_by):.*\n", "", text, flags=re.M)
         with open(os.path.join(self.dir, "contracts", name + ".yaml"), "w", encoding="utf-8") as contract:
-            contract.write(re.sub(r"handler:.*", work, text))
+            for pattern, new in ((r"answer: .*\n(?:  .*\n)+", "answer: { store: full }\n"), (r"reject:\n(?:  .*\n)+", ""),
+                                 (r"emits:\n(?:  .*\n)+", "emits: [PaymentCreated]\n"), (r"handler:.*", work)):
+                text = re.sub(pattern, new, text)  # the program answers and tells by itself
+            contract.write(text)
 
     def silence_worker(self, operation, key):
         """A command that was paid, and whose worker went silent before it could say so: as ibid_stage leaves it.

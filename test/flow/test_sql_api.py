@@ -41,7 +41,7 @@ VARIANTS = {
 }
 
 # What holds a handler to its strategy, where the engine runs it.
-LOOK = "create-payment.$store.sql"
+LOOK = "look.sql"
 STRATEGIES = {
     "natural": "strategy: natural\nalready: " + LOOK,
     "set-once": "strategy: set-once\nalready: %s\nstate: %s" % (LOOK, LOOK),
@@ -52,13 +52,14 @@ STRATEGIES = {
 for _name, _lines in STRATEGIES.items():
     VARIANTS[_name] = [(r"strategy: key", _lines),
                        (r"fields:.*", "fields:\n  /version: { type: integer, required: true }"),
-                       (r"emits: .*", "emits: []")]
+                       (r"emits:\n(?:  .*\n)+", "emits: []\n")]
 
 # Work outside any transaction: name -> who runs it.
 OUTSIDE = {"staged": "a program that calls ibid_stage", "upstream": "`ibid proxy`"}
-VARIANTS["staged"] = [(r"handler:.*", "staged: { lease: 30s, recover: human }\nhandler: callback")]
-VARIANTS["upstream"] = [
-    (r"serialize_by: .*\n", ""), (r"emits: .*", "emits: []"),
+BY_PROGRAM = [(r"answer: .*\n(?:  .*\n)+", "answer: { store: full }\n"), (r"reject:\n(?:  .*\n)+", "")]
+VARIANTS["staged"] = BY_PROGRAM + [(r"emits:\n(?:  .*\n)+", "emits: [PaymentCreated]\n"), (r"handler:.*", "staged: { lease: 30s, recover: human }\nhandler: callback")]
+VARIANTS["upstream"] = BY_PROGRAM + [
+    (r"serialize_by: .*\n", ""), (r"emits:\n(?:  .*\n)+", "emits: []\n"),
     (r"handler:.*", "route: POST /upstream\nstaged: { lease: 30s, recover: human }\nhandler: upstream\n"
                     "upstream: { deadline: 5s, without_key: refuse, conflict: keep, error: unknown }")]
 
@@ -92,11 +93,14 @@ def write_contracts(directory):
         if name == "payment-created.yaml":
             continue  # what is emitted here is of no form: test_events.py holds events to their contract
         with open(os.path.join(EXAMPLE, name), encoding="utf-8") as handle:
-            text = handle.read()
+            text = handle.read()  # the event's contract would say of what it is
+        text = text.replace("- PaymentCreated:\n", "- PaymentCreated:\n      aggregate_type: payment\n")
         with open(os.path.join(directory, name), "w", encoding="utf-8") as handle:
             handle.write(text)
         if name != "create-payment.yaml":
             continue
+        with open(os.path.join(directory, LOOK), "w", encoding="utf-8") as handle:
+            handle.write("select 201 as status where :from = :to;\n")
         for variant, changes in VARIANTS.items():
             changed = text.replace("command: create-payment", "command: %s-payment" % variant)
             changed = re.sub(r"^route:.*\n", "", changed, flags=re.M)
