@@ -17,9 +17,3 @@ with step as materialized (
 update enforcement_case
 set status = move ->> 'state', version = (move ->> 'version')::bigint, updated_at = :now
 from step where tenant = :tenant and id = :caseId;
-
-select ibid.emit('case', :caseId, 'ActionApproved',
-                 jsonb_build_object('approvalId', :command_id, 'actionId', :actionId, 'actionType', :actionType));
-
-select 201 as status, jsonb_build_object('approvalId', :command_id, 'caseId', :caseId, 'actionId', :actionId) as body,
-       'approval' as resource_type, :command_id as resource_id;

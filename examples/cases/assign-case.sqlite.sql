@@ -15,8 +15,6 @@ insert into case_assignment (tenant, id, case_id, case_version, officer_id, assi
 select tenant, :command_id, id, version, :officerId, :actor, :now
 from enforcement_case where tenant = :tenant and id = :caseId;
 
-select ibid_emit('case', :caseId, 'CaseAssigned', json_object('officerId', :officerId));
-
 select 201 as status,
        json_object('assignmentId', :command_id, 'caseId', id, 'officerId', officer_id, 'version', version) as body,
        'assignment' as resource_type, :command_id as resource_id

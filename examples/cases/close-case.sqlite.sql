@@ -11,8 +11,6 @@ from step where tenant = :tenant and id = :caseId;
 update case_sla_timer set status = 'STOPPED', stopped_at = :now
 where tenant = :tenant and case_id = :caseId and status = 'ACTIVE';
 
-select ibid_emit('case', :caseId, 'CaseClosed', json_object('reasonCode', :reasonCode));
-
 select 200 as status, json_object('caseId', id, 'status', status, 'version', version) as body,
        'case' as resource_type, id as resource_id
 from enforcement_case where tenant = :tenant and id = :caseId;

@@ -12,9 +12,6 @@ select tenant, :command_id::text, id, :reportType, :period,
        :now
 from enforcement_case as c where tenant = :tenant and id = :caseId;
 
-select ibid.emit('case', :caseId, 'ReportGenerated',
-                 jsonb_build_object('reportId', :command_id, 'reportType', :reportType, 'period', :period));
-
 select 201 as status, jsonb_build_object('reportId', id, 'caseId', case_id, 'content', content) as body,
        'report' as resource_type, id as resource_id
 from case_report where tenant = :tenant and id = :command_id::text;

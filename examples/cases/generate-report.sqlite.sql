@@ -12,9 +12,6 @@ select tenant, :command_id, id, :reportType, :period,
        :now
 from enforcement_case as c where tenant = :tenant and id = :caseId;
 
-select ibid_emit('case', :caseId, 'ReportGenerated',
-                 json_object('reportId', :command_id, 'reportType', :reportType, 'period', :period));
-
 select 201 as status, json_object('reportId', id, 'caseId', case_id, 'content', json(content)) as body,
        'report' as resource_type, id as resource_id
 from case_report where tenant = :tenant and id = :command_id;

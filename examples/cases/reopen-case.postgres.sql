@@ -11,8 +11,6 @@ from step where tenant = :tenant and id = :caseId;
 insert into case_sla_timer (tenant, id, case_id, sla_type, status, started_at, due_on)
 values (:tenant, :command_id::text, :caseId, 'FIRST_RESPONSE', 'ACTIVE', :now, (:now at time zone 'UTC')::date + 10);
 
-select ibid.emit('case', :caseId, 'CaseReopened', jsonb_build_object('reasonCode', :reasonCode));
-
 select 200 as status, jsonb_build_object('caseId', id, 'status', status, 'version', version) as body,
        'case' as resource_type, id as resource_id
 from enforcement_case where tenant = :tenant and id = :caseId;

@@ -11,8 +11,6 @@ from step where tenant = :tenant and id = :caseId;
 insert into case_sla_timer (tenant, id, case_id, sla_type, status, started_at, due_on)
 values (:tenant, :command_id, :caseId, 'FIRST_RESPONSE', 'ACTIVE', :now, date(:now, '+10 days'));
 
-select ibid_emit('case', :caseId, 'CaseReopened', json_object('reasonCode', :reasonCode));
-
 select 200 as status, json_object('caseId', id, 'status', status, 'version', version) as body,
        'case' as resource_type, id as resource_id
 from enforcement_case where tenant = :tenant and id = :caseId;

@@ -7,9 +7,3 @@ from enforcement_case where tenant = :tenant and id = :caseId and version < :cas
 
 insert into case_notice (tenant, id, case_id, source_case_version, notice_type, recipient, issued_at)
 values (:tenant, :command_id, :caseId, :caseVersion, :noticeType, :recipient, :now);
-
-select ibid_emit('case', :caseId, 'NoticeIssued',
-                 json_object('noticeId', :command_id, 'caseVersion', :caseVersion, 'noticeType', :noticeType));
-
-select 202 as status, json_object('noticeId', :command_id, 'caseId', :caseId, 'noticeType', :noticeType) as body,
-       'notice' as resource_type, :command_id as resource_id;

@@ -7,9 +7,3 @@ values (:tenant, :command_id::text, :caseId, :sha256, :fileName, :kind, :actor, 
 
 select ibid.reject('CASE_CLOSED', 409, 'a closed case takes no evidence: reopen it')
 from enforcement_case where tenant = :tenant and id = :caseId and status = 'CLOSED';
-
-select ibid.emit('case', :caseId, 'EvidenceSubmitted',
-                 jsonb_build_object('evidenceId', :command_id, 'sha256', :sha256, 'kind', :kind));
-
-select 201 as status, jsonb_build_object('evidenceId', :command_id, 'caseId', :caseId, 'sha256', :sha256) as body,
-       'evidence' as resource_type, :command_id as resource_id;

@@ -70,7 +70,7 @@ static bool make_member(struct submission *sub, const char *const *values)
 	    .arena = &sub->attempt,
 	    .row = submission_row(sub, NULL),
 	    .answered = contract->success.status,
-	    .compares = contract->rows.count,
+	    .compares = declared_compares(contract),
 	    .complete = complete_member,
 	    .events = work->events,
 	    .event_count = work->event_count,

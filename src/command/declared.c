@@ -19,11 +19,6 @@ const struct contract_reject *declared_reject(const struct contract *contract,
 	return NULL;
 }
 
-bool declared_whole(const struct contract *contract)
-{
-	return contract->success.status && (contract->events || !contract->emits.count);
-}
-
 /* ---- The answer ----------------------------------------------------------------------------- */
 
 /* NULL: it is longer than `cap` bytes, or there is no memory, as arena->failed tells. */
@@ -119,6 +114,14 @@ enum ibid_code declared_check_rows(struct arena *arena, const struct contract *c
 			                    ": nothing was committed",
 			                    i + 1, contract->script, outcome->rows[i], rows->items[i]);
 	return IBID_OK;
+}
+
+bool declared_compares(const struct contract *contract)
+{
+	for (size_t i = 0; i < contract->rows.count; i++)
+		if (contract->rows.items[i] != ROWS_ANY)
+			return true;
+	return false;
 }
 
 /* ---- The script ----------------------------------------------------------------------------- */

@@ -20,8 +20,8 @@ enum ibid_code declared_succeed(struct ibid_work *work, const char *const *value
 enum ibid_code declared_check_rows(struct arena *arena, const struct contract *contract,
                                    struct outcome *outcome);
 
-/* Is the whole success known before the script runs? */
-bool declared_whole(const struct contract *contract);
+/* Is any of them to be compared? */
+bool declared_compares(const struct contract *contract);
 
 /* Do the statements of its script fit what the contract declares? IBID_CONTRACT says where not. */
 IBID_CHECK enum ibid_code declared_check_script(const struct contract *contract, const char *file,

@@ -313,6 +313,8 @@ static enum ibid_code blame(struct group *group, const struct run *run, size_t a
 		atomic_store(group->members[member]->script->asks, true);
 	if (group->alone && code != IBID_MISUSE)
 		note_own(group, run, at, result, outcome, err);
+	if (group->alone && code == IBID_DUPLICATE) /* of a command that came again, most likely */
+		note_duplicates(group->store, true);
 	leave_out(group, member);
 	return IBID_OK;
 }
