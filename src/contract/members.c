@@ -564,8 +564,7 @@ const struct member_type type_route = {"a method and a path such as POST /paymen
 const struct member_type type_key_from = {
     "header | a list of fields such as [/source, /documentNo]", read_key_from};
 const struct member_type type_progress = {"answer | accepted | wait 2s", read_progress};
-const struct member_type type_handler = {"callback | upstream | { sql: FILE }",
-                                         read_handler};
+const struct member_type type_handler = {"callback | upstream | { sql: FILE }", read_handler};
 const struct member_type type_fields = {"a mapping of pointers such as /amount to fields",
                                         read_fields};
 const struct member_type type_defaults = {

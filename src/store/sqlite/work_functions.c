@@ -143,7 +143,8 @@ static enum ibid_code read_arguments(struct lite_tx *tx, int count, sqlite3_valu
 	if (!ret->aggregate_type || !*ret->aggregate_type || !ret->aggregate_id || !*ret->aggregate_id)
 		return err_set(err, IBID_FAILED, "ibid_emit: aggregate type and id are texts, not empty");
 	if (tx->context.makes_events)
-		return err_set(err, IBID_FAILED, "ibid_emit: the contract makes the command's events itself");
+		return err_set(err, IBID_FAILED,
+		               "ibid_emit: the contract makes the command's events itself");
 	if (!ret->type || !declared(&tx->context, ret->type))
 		return err_set(err, IBID_FAILED, "ibid_emit: the contract's emits does not list %s",
 		               ret->type ? ret->type : "null");
