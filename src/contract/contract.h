@@ -259,12 +259,12 @@ struct contract {
 	bool final[REFUSAL_CLASSES]; /* final, or may the same key try again? */
 	enum answer_store answer;
 	struct contract_answer success; /* what it answers */
-	const char *location; /* a template of the resource's address; NULL: none */
+	const char *location;           /* a template of the resource's address; NULL: none */
 	int64_t audit_retain_us;
 	struct contract_unique *uniques;
 	size_t unique_count;
-	struct texts serialize_by;    /* items NULL: not declared; an empty list: it contends for no row */
-	struct texts emits;           /* types */
+	struct texts serialize_by; /* items NULL: not declared; an empty list: it contends for no row */
+	struct texts emits;        /* types */
 	struct contract_emit *events; /* all of them; NULL: the handler makes them */
 	size_t event_count;
 	struct contract_reject *rejects;

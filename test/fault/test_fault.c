@@ -430,9 +430,9 @@ static const char *const lite_statements[] = {
     "contract_get", "begin",  "command_get", "script",       "event_put",   "audit_put",
     "command_put",  "commit", "rollback",    "evidence_put", "payload_put", "command_replace"};
 static const char *const pg_statements_met[] = {
-    "contract_get", "group_lock",     "claim_find",     "script",
-    "event_append", "audit_put",      "command_insert", "commit",
-    "resolve_lock", "evidence_put",   "payload_put",    "command_replace"};
+    "contract_get", "group_lock",   "claim_find",     "script",
+    "event_append", "audit_put",    "command_insert", "commit",
+    "resolve_lock", "evidence_put", "payload_put",    "command_replace"};
 
 static void a_kill_at_any_statement_costs_nothing(void **state) /* B02 B12 B15 */
 {
