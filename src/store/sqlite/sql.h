@@ -4,8 +4,8 @@
 #ifndef STORE_SQLITE_SQL_H
 #define STORE_SQLITE_SQL_H
 
-#include "store/sql_ids.h"
 #include "store/migration.h"
+#include "store/sql_ids.h"
 
 #include <stddef.h>
 
