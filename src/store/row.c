@@ -177,7 +177,7 @@ static void read_member(const struct row_shape *shape, const struct row_column *
 	case COLUMN_UUID:
 	case COLUMN_UUID_OR_NULL: *(struct uuid *)member = value->uuid; break;
 	case COLUMN_SIZE:
-	case COLUMN_UUID_AT: assert(!"members that are only bound are not read"); break;
+	case COLUMN_UUID_AT: assert(false); break; /* these are only bound */
 	case COLUMN_HASH: *(struct sha256 *)member = value->hash; break;
 	}
 }
