@@ -829,6 +829,7 @@ a_group_killed_at_any_statement_has_answered_only_what_is_durable(void **state) 
 		int report[2], status;
 		char key[48];
 		assert_int_equal(pipe(report), 0);
+		int64_t start = bed_mark(&bed);
 		pid_t child = fork();
 		if (child == 0) {
 			close(report[0]);
@@ -837,6 +838,7 @@ a_group_killed_at_any_statement_has_answered_only_what_is_durable(void **state) 
 		}
 		close(report[1]);
 		assert_int_equal(waitpid(child, &status, 0), child);
+		bed_settle_since(&bed, start);
 		dead = WIFSIGNALED(status);
 		kills += dead;
 		assert_int_equal(dead ? WTERMSIG(status) : WEXITSTATUS(status), dead ? SIGKILL : 0);

@@ -119,11 +119,11 @@ static void a_commit_that_never_arrived_is_run_again(void **state) /* B15 */
 	assert_once();
 }
 
-/* Claim, script and commit of `pay-brief` are one trip, which takes nothing before it arrives. */
+/* Claim, script and commit of `pay-declared` are one trip, which takes nothing before it arrives. */
 static bool late_at(void *user, const struct hook_point *point)
 {
 	bool *once = user;
-	if (point->kind == HOOK_BEFORE && strcmp(point->statement, "group_lock") == 0 && *once) {
+	if (point->kind == HOOK_BEFORE && strcmp(point->statement, "group_take") == 0 && *once) {
 		*once = false;
 		proxy_play(proxy, PROXY_DELAY);
 	}

@@ -351,6 +351,7 @@ static bool send_faulty(const struct operation_case *the, const char *subject, s
 /* In a process of its own. False when it came to its end. */
 static bool send_killed(const struct operation_case *the, const char *subject, struct fault at)
 {
+	int64_t start = bed_mark(&bed);
 	pid_t child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
@@ -367,6 +368,7 @@ static bool send_killed(const struct operation_case *the, const char *subject, s
 	}
 	int status;
 	assert_int_equal(waitpid(child, &status, 0), child);
+	bed_settle_since(&bed, start);
 	if (WIFSIGNALED(status)) {
 		assert_int_equal(WTERMSIG(status), SIGKILL);
 		return true;

@@ -649,6 +649,7 @@ static bool look_again_and_die(struct fault *at)
 	int status, said[2];
 	char end = 0;
 	assert_int_equal(pipe(said), 0);
+	int64_t start = bed_mark(&bed);
 	pid_t child = fork();
 	if (child == 0) {
 		struct api_seams seams = {.wrap = fault_set, .user = at};
@@ -661,6 +662,7 @@ static bool look_again_and_die(struct fault *at)
 	}
 	close(said[1]);
 	assert_int_equal(waitpid(child, &status, 0), child);
+	bed_settle_since(&bed, start);
 	bool ended = read(said[0], &end, 1) == 1 && end == 'e';
 	close(said[0]);
 	assert_true(ended || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));

@@ -764,12 +764,14 @@ static void without_a_registered_inquiry_a_person_decides(void **state) /* B06 *
 static bool killed(void (*run)(void *), void *user)
 {
 	int status;
+	int64_t start = bed_mark(&bed);
 	pid_t child = fork();
 	if (child == 0) {
 		run(user);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
+	bed_settle_since(&bed, start);
 	if (WIFSIGNALED(status)) {
 		assert_int_equal(WTERMSIG(status), SIGKILL);
 		return true;

@@ -212,13 +212,29 @@ int64_t bed_number(const struct bed *bed, const char *format, ...)
 	return number;
 }
 
-void bed_settle(const struct bed *bed)
+#define MICROSECONDS_OF "(extract(epoch from %s) * 1000000)::bigint"
+
+int64_t bed_mark(const struct bed *bed)
+{
+	return bed->kind == BED_POSTGRES
+	           ? bed_number(bed, "select " MICROSECONDS_OF, "clock_timestamp()")
+	           : 0;
+}
+
+void bed_settle_since(const struct bed *bed, int64_t since)
 {
 	while (bed->kind == BED_POSTGRES &&
-	       bed_number(bed, "select count(*) from pg_stat_activity where backend_type = 'client "
-	                       "backend' and datname = current_database() and pid <> "
-	                       "pg_backend_pid()"))
+	       bed_number(bed,
+	                  "select count(*) from pg_stat_activity where backend_type = 'client backend' "
+	                  "and datname = current_database() and pid <> pg_backend_pid() "
+	                  "and " MICROSECONDS_OF " > %lld",
+	                  "backend_start", (long long)since))
 		sched_yield();
+}
+
+void bed_settle(const struct bed *bed)
+{
+	bed_settle_since(bed, 0);
 }
 
 void bed_write(const struct bed *bed, const char *name, const char *text)

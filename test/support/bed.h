@@ -41,8 +41,11 @@ void bed_exec(const struct bed *bed, const char *format, ...) __attribute__((for
 int64_t bed_number(const struct bed *bed, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Wait until nobody is connected any more: a server may still run what a dead client had sent. */
+/* Wait until no client is connected any more: a server may still run what a dead client had sent.
+ * `since`: only clients that connected after bed_mark. */
 void bed_settle(const struct bed *bed);
+int64_t bed_mark(const struct bed *bed);
+void bed_settle_since(const struct bed *bed, int64_t since);
 
 /* The database must refuse it with an error that contains `part`. */
 void bed_refuses(const struct bed *bed, const char *sql, const char *part);
