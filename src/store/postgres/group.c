@@ -24,8 +24,9 @@
 #include <string.h>
 
 enum {
-	RUNS_MAX = 8, /* then who is left runs alone */
-	LOOKS = 4,    /* groups that look first after a duplicate came */
+	RUNS_MAX = 8,      /* then who is left runs alone */
+	LOOKS = 4,         /* groups that look first after a duplicate came */
+	ROW_WAIT_MS = 100, /* of several: less than the server takes to look for a deadlock */
 };
 
 /* The members that are still to be run, and where. */
@@ -72,7 +73,6 @@ struct column {
 	static const struct column name##_of = {kind, add_##name};
 #define TEXT_COLUMN(name, member) COLUMN(name, PG_TEXT, pg_arrays_text(arrays, member))
 #define INT_COLUMN(name, member)  COLUMN(name, PG_INT4, pg_arrays_int4(arrays, member))
-COLUMN(lock, PG_INT8, pg_arrays_int8(arrays, pg_lock_key(&member->row.identity)))
 TEXT_COLUMN(tenant, member->row.identity.tenant)
 TEXT_COLUMN(operation, member->row.identity.operation)
 TEXT_COLUMN(scope, member->row.identity.scope)
@@ -113,6 +113,18 @@ static bool list_members(struct group *group, const struct column *const *column
 #define LIST_MEMBERS(group, columns, call)                                                         \
 	list_members(group, columns, sizeof(columns) / sizeof *(columns), call)
 
+/* The parameters of group_take and group_lock. */
+static bool list_locks(struct group *group, struct pg_call *call)
+{
+	struct pg_arrays arrays = PG_ARRAYS_INIT;
+	pg_arrays_begin(&arrays, PG_INT8, group->count);
+	for (size_t i = 0; i < group->count; i++)
+		pg_arrays_int8(&arrays, pg_lock_key(&group->members[i]->row.identity));
+	pg_arrays_begin(&arrays, PG_INT4, 1);
+	pg_arrays_int4(&arrays, group->alone ? (int32_t)group->store->busy_ms : ROW_WAIT_MS);
+	return pg_arrays_end(&arrays, &group->arena, call);
+}
+
 static void note_duplicates(struct pg_store *store, bool came)
 {
 	int looks = store->looks;
@@ -150,7 +162,6 @@ static void sort_out(struct group *group, const struct pg_call *lock, const stru
 	note_duplicates(group->store, group->count < count);
 }
 
-static const struct column *const lock_columns[] = {&lock_of};
 static const struct column *const identity_columns[] = {&tenant_of, &operation_of, &scope_of,
                                                         &key_of};
 
@@ -161,8 +172,7 @@ static enum ibid_code claim_all(struct group *group, struct ibid_err *err)
 	    PG_CALL(GROUP_FIND), PG_CALL(GROUP_PLAN_END),
 	};
 	enum { COUNT = sizeof calls / sizeof *calls, LOCK = 2, FIND };
-	if (!LIST_MEMBERS(group, lock_columns, &calls[LOCK]) ||
-	    !LIST_MEMBERS(group, identity_columns, &calls[FIND]))
+	if (!list_locks(group, &calls[LOCK]) || !LIST_MEMBERS(group, identity_columns, &calls[FIND]))
 		return err_set(err, IBID_NOMEM, "out of memory");
 	enum ibid_code code = pg_pool_trip(group->store, calls, COUNT, &group->conn, err);
 	if (!code)
@@ -212,7 +222,7 @@ enum { CLAIM_CALLS = 2 };
 static bool add_claim(struct group *group, struct run *run)
 {
 	struct pg_call take = PG_CALL(GROUP_TAKE);
-	if (!LIST_MEMBERS(group, lock_columns, &take))
+	if (!list_locks(group, &take))
 		return false;
 	run->calls[run->count++] = PG_CALL(BEGIN);
 	run->calls[run->count++] = take;
