@@ -789,9 +789,13 @@ static void a_lost_commit_of_a_group_is_answered_for_each(void **state) /* I7 */
 			play(&stage, callers, 6);
 			for (size_t i = 0; i < 6; i++) {
 				/* What a real caller does after an error: the same again. */
-				const char *said = callers[i].code ? "replayed executed 201" : "executed 201";
+				bool again = callers[i].code;
 				for (int turn = 0; turn < 3 && callers[i].code; turn++)
 					call(&callers[i]);
+				/* The server may still run what the lost connection had sent. */
+				for (; strcmp(callers[i].said, "in_progress 409") == 0; again = true)
+					call(&callers[i]);
+				const char *said = again ? "replayed executed 201" : "executed 201";
 				if (strcmp(callers[i].said, "executed 201") != 0)
 					expect(&callers[i], said, "");
 			}
