@@ -174,8 +174,12 @@ def write(path, text):
             handle.write(text)
 
 
+def columns_of(store):
+    return {named(path): read(path).rstrip("\n") for path in sql_files(store, "sql", "columns")}
+
+
 def main(store, out_ids, out_sqlite, out_postgres):
-    columns = {named(path): read(path).rstrip("\n") for path in sql_files(store, "sql", "columns")}
+    columns = columns_of(store)
     common = ordinary(os.path.join(store, "sql"), columns)
     own = {name: sql_files(store, name, "sql") for name in ("sqlite", "postgres")}
     steps = {name: sql_files(store, name, "migrations") for name in own}
@@ -188,4 +192,5 @@ def main(store, out_ids, out_sqlite, out_postgres):
     write(out_postgres, engine("pg", [(each.name, each.postgres) for each in common], own["postgres"], steps["postgres"], columns))
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])
