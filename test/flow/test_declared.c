@@ -161,6 +161,11 @@ static void a_declared_event_holds_each_parameter_in_its_own_type(void **state) 
 	                     "\"lines\":null,\"nested\":[1234567890123456789.1234,null],\"one\":1,"
 	                     "\"to\":\"B\",\"urgent\":null}'"),
 	    1);
+	bed_expect(ibid, "pay-free", "k-3", "{\"from\":\"A\",\"amount\":1000000000000000000000}",
+	           "executed 201");
+	assert_int_equal(bed_number(&bed, "select count(*) from ibid.event where payload = "
+	                                  "'{\"amount\":1e+21,\"from\":\"A\"}'"),
+	                 1);
 }
 
 static void events_of_one_aggregate_follow_each_other(void **state) /* C02, I5 */
