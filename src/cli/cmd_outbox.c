@@ -290,9 +290,11 @@ static const char *pause_reason(const struct shown *shown)
 	    [PAUSE_DESTINATION] = "DESTINATION_PAUSED",
 	    [PAUSE_EVENT] = HOLD_PAUSED,
 	};
-	for (size_t i = 0; i < shown->pauses.count; i++)
+	for (size_t i = 0; i < shown->pauses.count; i++) {
+		enum pause_kind kind = shown->pauses.rows[i].kind;
 		if (outbox_is_kept(&shown->row, &shown->pauses.rows[i]))
-			return reasons[shown->pauses.rows[i].kind];
+			return kind < PAUSE_KIND_COUNT ? reasons[kind] : pause_kind_name(kind);
+	}
 	return NULL;
 }
 

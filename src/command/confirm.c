@@ -9,6 +9,7 @@
 #include "base/obj.h"
 #include "command/staged.h"
 #include "desk/action.h"
+#include "store/run.h"
 
 #include <string.h>
 
@@ -43,6 +44,8 @@ static enum ibid_code find_command(struct action *action, struct ibid_err *err)
 		               "the command %s that the exception is about is not in the "
 		               "store any more; `close` ends the exception alone",
 		               action->subject_id);
+	if (!code)
+		code = row_check_words(&command_shape, &found->row, "the command", err);
 	if (code)
 		return code;
 	if (!ledger_operation(ledger, found->row.identity.operation))

@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "contract/payload.h"
 #include "desk/exception.h"
+#include "store/run.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -101,6 +102,10 @@ static enum ibid_code look_at_item(struct action *action, const struct uuid *id,
 		               "tenant %s has no such exception; `ibid exception list --tenant %s "
 		               "--state all` shows those that there are",
 		               tenant, tenant);
+	if (!code)
+		code = row_check_words(&exception_shape, &result->item, "the exception", err);
+	if (!code && count)
+		code = row_check_words(&approval_shape, newest, "the proposal for the exception", err);
 	if (code)
 		return code;
 	result->has_item = action->by_item = true;
@@ -135,6 +140,8 @@ static enum ibid_code look_at_subject(struct action *action, struct ibid_err *er
 	filter.state = -1;
 	if (!code)
 		code = exception_newest(action->desk->store, action->arena, filter, &item, err);
+	if (!code && item)
+		code = row_check_words(&exception_shape, item, "the exception about it", err);
 	action->result->has_item = !code && item;
 	if (action->result->has_item)
 		action->result->item = *item;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "desk/actor.h"
 
+#include "store/run.h"
+
 static const char refused[] = "the token is not valid";
 
 enum ibid_code actor_confirm(struct store *store, struct arena *arena, const struct token *token,
@@ -14,6 +16,9 @@ enum ibid_code actor_confirm(struct store *store, struct arena *arena, const str
 		return code;
 	if (!token_same(&row.token.digest, &token->digest))
 		return err_set(err, IBID_DENIED, refused);
+	code = row_check_words(&token_shape, &row, "the token", err);
+	if (code)
+		return code;
 	if (row.revoked_us)
 		return err_set(err, IBID_DENIED, "%s: it was revoked by %s", refused, row.revoked_by);
 	if (row.expires_us && now_us >= row.expires_us)

@@ -3,6 +3,7 @@
 
 #include "base/instant.h"
 #include "outbox/pause.h"
+#include "store/run.h"
 
 #include <assert.h>
 #include <string.h>
@@ -22,6 +23,7 @@ const char *delivery_name(struct arena *arena, const char *destination, const st
 
 /* ---- Finding -------------------------------------------------------------------------------- */
 
+/* At each destination: to cancel concerns them all. */
 static enum ibid_code find_hold(struct action *action, struct ibid_err *err)
 {
 	const struct found *found = action->found;
@@ -31,16 +33,15 @@ static enum ibid_code find_hold(struct action *action, struct ibid_err *err)
 	size_t count = 0;
 	enum ibid_code code = store_list_holds(store, action->arena, found->event.tenant,
 	                                       &found->event.id, &rows, &count, err);
-	if (code)
-		return code;
 	result->is_held = false;
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(rows[i].destination, found->destination) != 0)
+	for (size_t i = 0; !code && i < count; i++) {
+		code = row_check_words(&hold_shape, &rows[i], "the event where it is held", err);
+		if (code || strcmp(rows[i].destination, found->destination) != 0)
 			continue;
 		result->is_held = true;
 		result->hold = rows[i];
 	}
-	return IBID_OK;
+	return code;
 }
 
 /* Does the event go to the destination that a client named? */
@@ -81,7 +82,7 @@ static enum ibid_code find(struct action *action, struct ibid_err *err)
 		return code;
 	found->destination = destination;
 	action->found = found;
-	code = action->by_item ? IBID_OK : find_hold(action, err);
+	code = find_hold(action, err);
 	return code || action->by_item ? code : check_destination(action, err);
 }
 

@@ -5,6 +5,7 @@
 #include "base/obj.h"
 #include "contract/event.h"
 #include "contract/payload.h"
+#include "store/run.h"
 
 #include <assert.h>
 #include <string.h>
@@ -75,6 +76,7 @@ static enum ibid_code look(struct action *action, struct found *found, struct ib
 	for (size_t i = 0; !code && i < count; i++) {
 		if (rows[i].kind != found->kind || strcmp(rows[i].name, found->name) != 0)
 			continue;
+		code = row_check_words(&pause_shape, &rows[i], "the pause", err);
 		found->paused = true;
 		action->result->pause = rows[i];
 	}
