@@ -8,6 +8,7 @@
 #include "contract/contract.h"
 #include "contract/payload.h"
 #include "desk/action.h"
+#include "store/run.h"
 
 /* What a script can rely on: X(symbol, number, meaning). */
 #define CLI_EXITS(X)                                                                               \
@@ -35,11 +36,19 @@ struct cli_act {
 	const char *past;    /* what is said when it is done: "released" */
 };
 
+/* What `cmd_list` lists: the rows of a statement, shown as their shape says. */
+struct cli_list {
+	enum sql_id statement; /* it is asked by --tenant, if at all */
+	const struct row_shape *shape;
+	const char *none; /* said in place of an empty table: "no tenants" */
+};
+
 /* One subcommand. Names of two words form a group: "contract check". */
 struct cli_command {
 	const char *name;
 	int (*run)(const struct args *args);
 	struct cli_act act;   /* cmd_act's */
+	struct cli_list list; /* cmd_list's */
 	bool settings;        /* it is run by all settings, and reads them itself */
 	uint64_t takes;       /* BIT(OPT_...); --config goes with what a settings file can say */
 	uint64_t needs;       /* of them, those that must be given */
@@ -72,7 +81,8 @@ int cmd_command_show(const struct args *args);
 int cmd_command_list(const struct args *args);
 int cmd_exception_show(const struct args *args);
 int cmd_exception_list(const struct args *args);
-int cmd_act(const struct args *args); /* whatever a person does */
+int cmd_act(const struct args *args);  /* whatever a person does */
+int cmd_list(const struct args *args); /* lists that need nothing of their own */
 int cmd_outbox_list(const struct args *args);
 int cmd_outbox_show(const struct args *args);
 int cmd_command_recover(const struct args *args);

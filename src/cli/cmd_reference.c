@@ -2,52 +2,15 @@
 /* cmd_reference.c -- look at external references, from either side. */
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/page.h"
 
-static bool print_json(struct arena *arena, const struct reference_row *rows, size_t count)
-{
-	bool ok = true;
-	for (size_t i = 0; ok && i < count; i++) {
-		struct str out = STR_INIT(OUTPUT_BYTES_MAX);
-		obj_begin(&out, NULL, '{');
-		obj_text(&out, "tenant", rows[i].tenant);
-		obj_text(&out, "source_system", rows[i].source_system);
-		obj_text(&out, "external_id", rows[i].external_id);
-		obj_text(&out, "resource_type", rows[i].resource_type);
-		obj_text(&out, "resource_id", rows[i].resource_id);
-		obj_text(&out, "command_id", id_text(arena, rows[i].command_id));
-		obj_text(&out, "at", time_text(arena, rows[i].at_us));
-		obj_end(&out, '}');
-		ok = out_line(&out);
-		str_release(&out);
-	}
-	return ok;
-}
-
-static bool print_table(struct arena *arena, const struct reference_row *rows, size_t count)
-{
-	static const char *const heads[] = {"SOURCE", "EXTERNAL", "TYPE", "ID", "COMMAND", "AT"};
-	enum { COLUMNS = sizeof heads / sizeof *heads };
-	struct table table = {.arena = arena, .heads = heads, .columns = COLUMNS, .painted = COLUMNS};
-	for (size_t i = 0; i < count; i++) {
-		const char *cells[COLUMNS] = {
-		    rows[i].source_system,
-		    rows[i].external_id,
-		    rows[i].resource_type,
-		    rows[i].resource_id,
-		    id_text(arena, rows[i].command_id),
-		    time_text(arena, rows[i].at_us),
-		};
-		table_add(&table, cells);
-	}
-	table_print(&table);
-	return true;
-}
-
-static enum ibid_code find(struct store *store, struct arena *arena,
-                           const struct reference_filter *filter, struct reference_row **ret,
+static enum ibid_code find(struct store *store, struct arena *arena, const void *asked, void **ret,
                            size_t *ret_count, struct ibid_err *err)
 {
-	enum ibid_code code = store_list_references(store, arena, filter, ret, ret_count, err);
+	const struct reference_filter *filter = asked;
+	struct reference_row *rows = NULL;
+	enum ibid_code code = store_list_references(store, arena, filter, &rows, ret_count, err);
+	*ret = rows;
 	if (code || *ret_count)
 		return code;
 	if (filter->external_id)
@@ -68,12 +31,8 @@ static bool names_side(const struct reference_filter *filter)
 
 int cmd_reference_show(const struct args *args)
 {
+	static const struct listing listing = {.shape = &reference_shape, .read = find};
 	struct arena arena = {0};
-	struct ibid_err err = {0};
-	struct store *store = NULL;
-	struct reference_row *rows = NULL;
-	size_t count = 0;
-	int exit = CLI_OK;
 	struct reference_filter filter = {
 	    .tenant = args->values[OPT_TENANT],
 	    .source_system = args->values[OPT_SOURCE],
@@ -86,14 +45,7 @@ int cmd_reference_show(const struct args *args)
 		    args->command,
 		    "name the resource from outside by --source and --external, or from inside "
 		    "by --type and --id");
-	enum ibid_code code = open_store(args, false, true, &store, &err);
-	if (!code)
-		code = find(store, &arena, &filter, &rows, &count, &err);
-	if (code)
-		exit = say_err(&err);
-	else if (!(args_has(args, OPT_JSON) ? print_json : print_table)(&arena, rows, count))
-		exit = CLI_ERROR;
-	store_close(store);
+	int exit = list_show(args, &arena, &listing, &filter, NULL);
 	arena_release(&arena);
 	return exit;
 }

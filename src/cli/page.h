@@ -19,10 +19,13 @@ int read_page(const struct args *args, const char *what, size_t *ret_limit, stru
 
 /* How rows of one kind are read and shown. */
 struct listing {
+	const char *none; /* said in place of an empty table: "no commands" */
+	/* Its columns are those of JSON and of the table; NULL: what follows says. */
+	const struct row_shape *shape;
 	size_t row_size;
-	const char *none;         /* said in place of an empty table: "no commands" */
 	const char *const *heads; /* as in struct table */
 	size_t columns, painted;
+	/* NULL: the filter is a struct sql_in. */
 	enum ibid_code (*read)(struct store *store, struct arena *arena, const void *filter, void **ret,
 	                       size_t *ret_count, struct ibid_err *err);
 	void (*row_json)(struct str *out, struct arena *arena, const void *row, int64_t now_us);

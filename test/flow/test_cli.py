@@ -1580,11 +1580,11 @@ class StoreCases:
         for side in (["--source", "bank", "--external", "A-17"], ["--type", "account", "--id", "A"]):
             row = self.ibid(*show, *side, "--json").json
             self.assertEqual(("acme", "bank", "A-17", "account", "A", made["command_id"]),
-                             tuple(row[name] for name in ("tenant", "source_system", "external_id",
-                                                          "resource_type", "resource_id", "command_id")))
+                             tuple(row[name] for name in ("tenant", "sourceSystem", "externalId", "resourceType",
+                                                          "resourceId", "commandId")))
             table = self.ibid(*show, *side).out.splitlines()
             self.assertEqual(2, len(table))
-            self.assertRegex(table[1], r"^bank +A-17 +account +A +%s " % made["command_id"])
+            self.assertRegex(table[1], r"^acme +bank +A-17 +account +A +%s " % made["command_id"])
         self.refused(*show, "--source", "bank", "--external", "A-18", says="A-18 of bank")
         self.refused(*show, "--type", "account", "--id", "B", says="account B")
         for side in ([], ["--source", "bank"], ["--type", "account"], ["--source", "bank", "--id", "A"],
