@@ -302,6 +302,17 @@ const struct cli_command cli_commands[] = {
         .examples = "  $ ibid resume event PaymentCreated --reason 'consumers are mended'\n",
     },
     {
+        .name = "tenant list",
+        .run = cmd_list,
+        .list = {SQL_tenant_list, &tenant_shape, "no tenants"},
+        .takes = STORE | JSON,
+        .needs = STORE,
+        .operands = "",
+        .summary = "list tenants with their commands and open exceptions",
+        .details = "It counts the commands of each tenant: of many millions that takes a while.",
+        .examples = "  $ ibid tenant list --store sqlite:pay.db\n",
+    },
+    {
         .name = "token create",
         .run = cmd_token_create,
         .takes = STORE | TENANT | BIT(OPT_CLIENT) | BIT(OPT_ROLES) | BIT(OPT_EXPIRES) |

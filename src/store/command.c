@@ -122,6 +122,13 @@ static const struct row_column conflict_columns[] = {
 };
 const struct row_shape key_conflict_shape = ROW_SHAPE(struct key_conflict_row, conflict_columns);
 
+static const struct row_column tenant_columns[] = {
+    ROW_COLUMN(TEXT, struct tenant_row, tenant, tenant),
+    ROW_COLUMN(LONG, struct tenant_row, commands, commands),
+    ROW_COLUMN(LONG, struct tenant_row, open_exceptions, open_exceptions),
+};
+const struct row_shape tenant_shape = ROW_SHAPE(struct tenant_row, tenant_columns);
+
 /* ---- Verbs ---------------------------------------------------------------------------------- */
 
 enum ibid_code store_get_command(struct store *store, struct arena *arena, const char *tenant,

@@ -94,6 +94,13 @@ bool evidence_of_refused(const struct command_row *row, const struct command_row
 extern struct words command_state_words;
 extern const struct row_shape command_shape, identity_shape, key_conflict_shape;
 
+/* What there is of a tenant. */
+struct tenant_row {
+	const char *tenant;
+	int64_t commands, open_exceptions;
+};
+extern const struct row_shape tenant_shape;
+
 /* ---- Verbs ---------------------------------------------------------------------------------- */
 
 /* By id, or by identity when `id` is NULL. IBID_NOT_FOUND. `tenant` is always required. */

@@ -184,6 +184,13 @@ class Exceptions(Proxied):
         self.assertEqual(self.look(other, "/v1/exceptions").json["items"], [])
         self.untouched(item)
 
+    def test_tenants_are_listed_with_what_they_have(self):
+        self.lost("k-1")
+        self.server.send("k-2", {"topic": "x"}, **bearer(self.token("web", "client", tenant="a")))
+        self.assertEqual([json.loads(line) for line in self.run_ibid("tenant", "list", "--json").stdout.splitlines()], [
+            {"tenant": "a", "commands": 1, "openExceptions": 0}, {"tenant": "t", "commands": 1, "openExceptions": 1}])
+        self.assertRegex(self.run_ibid("tenant", "list").stdout, r"^TENANT  COMMANDS  OPEN EXCEPTIONS\na +1 +0\nt +1 +1\n$")
+
     # ---- Assigning ------------------------------------------------------------------------------
 
     def test_an_item_is_assigned_to_a_team_and_a_person(self):
