@@ -101,6 +101,15 @@ class Documentation(unittest.TestCase):
     def test_the_command_line_page_shows_what_happens(self):
         self.walk("docs/cli.md", 0)
 
+    def test_the_page_of_verbs_shows_what_is_in_the_files_and_what_happens(self):
+        with open(os.path.join(SOURCE, "docs/explain/adding-a-verb.md"), encoding="utf-8") as page:
+            shown = re.findall(r"^`(\S+)`:\n\n```\w+\n(.*?)^```$", page.read(), re.M | re.S)
+        self.assertEqual(len(shown), 5)
+        for path, code in shown:
+            with open(os.path.join(SOURCE, path), encoding="utf-8") as source:
+                self.assertIn(code, source.read(), path)
+        self.walk("docs/explain/adding-a-verb.md", 0)
+
     def test_the_case_management_page_shows_what_happens(self):
         self.walk("examples/cases/README.md", 0, PORT="0")
 
