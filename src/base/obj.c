@@ -3,6 +3,7 @@
 
 #include "base/utf8.h"
 
+#include <ctype.h>
 #include <string.h>
 
 static void add_string(struct str *out, const char *text)
@@ -52,6 +53,19 @@ void obj_text(struct str *out, const char *name, const char *text)
 		str_adds(out, "null");
 }
 
+void obj_text_if(struct str *out, const char *name, const char *text)
+{
+	if (text)
+		obj_text(out, name, text);
+}
+
+void obj_id(struct str *out, const char *name, struct uuid id)
+{
+	char text[UUID_TEXT_SIZE];
+	uuid_write(id, text);
+	obj_text(out, name, text);
+}
+
 void obj_int(struct str *out, const char *name, int64_t number)
 {
 	add_name(out, name);
@@ -78,4 +92,32 @@ void obj_raw(struct str *out, const char *name, const char *json)
 			json++;
 		}
 	}
+}
+
+const char *obj_camel(const char *name, char ret[OBJ_NAME_SIZE])
+{
+	size_t size = 0;
+	for (const char *from = name; *from && size < OBJ_NAME_SIZE - 1; from++) {
+		bool upper = *from == '_' && from[1];
+		from += upper;
+		ret[size++] = (char)(upper ? toupper((unsigned char)*from) : *from);
+	}
+	ret[size] = '\0';
+	return ret;
+}
+
+void names_json(struct str *out, const char *name, const char *names)
+{
+	struct str one = STR_INIT(out->cap);
+	obj_begin(out, name, '[');
+	while (names && *names) {
+		size_t size = strcspn(names, ",");
+		str_clear(&one);
+		str_add(&one, names, size);
+		obj_text(out, NULL, str_text(&one));
+		names += size + (names[size] == ',');
+	}
+	obj_end(out, ']');
+	out->failed = out->failed || one.failed;
+	str_release(&one);
 }

@@ -160,11 +160,6 @@ IBID_CHECK enum ibid_code command_by_key(struct store *store, struct arena *aren
                                          const struct args *args, struct identity *ret,
                                          struct ibid_err *err);
 
-/* The whole of an event, as `command show` has it (cmd_command.c). */
-struct str;
-void event_json(struct str *out, struct arena *arena, const char *name,
-                const struct event_row *event);
-
 /* The directory that `contract ...` works on: its operand or --contracts; NULL when neither is
  * there. */
 const char *dir_of(const struct args *args);

@@ -170,7 +170,7 @@ static void item_json(struct str *out, const struct done *done)
 static void delivery_json(struct str *out, const struct done *done)
 {
 	const struct action_result *result = done->result;
-	obj_text(out, "event", id_text(done->arena, done->request->item));
+	obj_text(out, "eventId", id_text(done->arena, done->request->item));
 	obj_text(out, "destination", done->args->values[OPT_DESTINATION]);
 	obj_text(out, "done", done->word);
 	obj_text(out, "action", result->action);
@@ -178,7 +178,7 @@ static void delivery_json(struct str *out, const struct done *done)
 	if (result->is_held)
 		obj_text(out, "state", hold_state_name(result->hold.state));
 	if (result->has_item)
-		obj_text(out, "exception", id_text(done->arena, result->item.id));
+		obj_text(out, "exceptionId", id_text(done->arena, result->item.id));
 }
 
 static void pause_done_json(struct str *out, const struct done *done)
@@ -186,8 +186,10 @@ static void pause_done_json(struct str *out, const struct done *done)
 	const struct pause_row *row = &done->result->pause;
 	obj_text(out, "done", done->word);
 	obj_text(out, "kind", pause_kind_name(row->kind));
-	obj_text(out, "name", *row->name ? row->name : NULL);
-	obj_text(out, "tenant", *row->tenant ? row->tenant : NULL);
+	if (*row->name)
+		obj_text(out, "name", row->name);
+	if (*row->tenant)
+		obj_text(out, "tenant", row->tenant);
 	obj_text(out, "by", done->request->actor->client);
 }
 
@@ -201,9 +203,9 @@ static bool print_json(const struct done *done)
 	else
 		(of_event(done->args) ? delivery_json : item_json)(&out, done);
 	if (result->arrived)
-		obj_text(&out, "arrived", result->arrived);
+		names_json(&out, "arrivedAt", result->arrived);
 	if (result->pause_count || (of_event(done->args) && strcmp(result->action, "release") == 0))
-		pauses_json(&out, done->arena, result->pauses, result->pause_count);
+		row_add_list(&out, "paused", &pause_shape, result->pauses, result->pause_count, ROW_WHOLE);
 	obj_end(&out, '}');
 	bool ok = out_line(&out);
 	str_release(&out);

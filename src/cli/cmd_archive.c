@@ -104,30 +104,6 @@ static enum ibid_code add_operand(struct paths *paths, const char *operand, stru
 
 /* ---- list ----------------------------------------------------------------------------------- */
 
-static bool print_row_json(struct arena *arena, const struct archive_row *row)
-{
-	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
-	char hash[SHA256_TEXT_SIZE], content[SHA256_TEXT_SIZE];
-	sha256_write(&row->sha256, hash);
-	sha256_write(&row->content_sha256, content);
-	obj_begin(&out, NULL, '{');
-	obj_text(&out, "file", row->file);
-	obj_text(&out, "at", time_text(arena, row->at_us));
-	obj_text(&out, "from", row->range_from);
-	obj_text(&out, "to", row->range_to);
-	obj_text(&out, "first_id", id_text(arena, row->first_id));
-	obj_text(&out, "last_id", id_text(arena, row->last_id));
-	obj_int(&out, "events", row->events);
-	obj_int(&out, "deliveries", row->deliveries);
-	obj_int(&out, "bytes", row->bytes);
-	obj_text(&out, "sha256", hash);
-	obj_text(&out, "content_sha256", content);
-	obj_end(&out, '}');
-	bool ok = out_line(&out);
-	str_release(&out);
-	return ok;
-}
-
 static int print_rows(struct arena *arena, const struct args *args, const struct archive_row *rows,
                       size_t count)
 {
@@ -138,7 +114,7 @@ static int print_rows(struct arena *arena, const struct args *args, const struct
 	for (size_t i = 0; ok && i < count; i++) {
 		const struct archive_row *row = &rows[i];
 		if (args_has(args, OPT_JSON))
-			ok = print_row_json(arena, row);
+			ok = out_row(&archive_shape, row);
 		else
 			table_add(&table, (const char *[COLUMNS]){
 			                      row->file, arena_printf(arena, "%lld", (long long)row->events),

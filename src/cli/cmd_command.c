@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/page.h"
+#include "command/command_json.h"
 #include "command/external_key.h"
 #include "command/keep.h"
 
@@ -78,147 +79,34 @@ static const char *awaited(struct arena *arena, const struct command_row *row)
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-static void row_json(struct str *out, struct arena *arena, const struct command_row *row)
+static void row_json(struct str *out, struct arena *arena, const struct command_row *row,
+                     bool whole)
 {
-	obj_text(out, "id", id_text(arena, row->id));
-	obj_text(out, "tenant", row->identity.tenant);
-	obj_text(out, "operation", row->identity.operation);
-	obj_text(out, "scope", row->identity.scope);
-	obj_text(out, "key", row->identity.key);
-	obj_text(out, "state", command_state_name(row->state));
-	obj_bool(out, "linked", row->linked);
-	obj_raw(out, "status", number_text(arena, row->status));
-	obj_text(out, "resource_type", row->resource_type);
-	obj_text(out, "resource_id", row->resource_id);
-	obj_text(out, "reason", row->reason);
-	obj_text(out, "text", row->text);
-	obj_int(out, "contract_version", row->contract_version);
-	obj_int(out, "scheme", row->scheme);
-	obj_text(out, "fingerprint", hash_text(arena, &row->fingerprint));
-	obj_int(out, "attempts", row->attempts);
-	obj_text(out, "client", row->client);
-	obj_text(out, "actor", row->actor);
-	obj_text(out, "audit_id", id_text(arena, row->audit_id));
-	obj_text(out, "created_at", time_text(arena, row->created_us));
-	obj_text(out, "finished_at", time_text(arena, row->finished_us));
-	obj_text(out, "expires_at", time_text(arena, row->expires_us));
-	obj_raw(out, "lease_token", number_text(arena, row->lease_token));
-	obj_text(out, "lease_until", time_text(arena, row->lease_until_us));
-	obj_text(out, "awaits", awaited(arena, row));
+	const struct command_shown shown = {row, row->text, awaited(arena, row), whole};
+	command_json(out, arena, &shown, ROW_WHOLE);
 }
 
-void event_json(struct str *out, struct arena *arena, const char *name,
-                const struct event_row *event)
+static void duplicates_json(struct str *out, const struct dossier *dossier)
 {
-	obj_begin(out, name, '{');
-	obj_text(out, "id", id_text(arena, event->id));
-	obj_text(out, "type", event->type);
-	obj_text(out, "aggregate_type", event->aggregate_type);
-	obj_text(out, "aggregate_id", event->aggregate_id);
-	obj_int(out, "version", event->version);
-	obj_text(out, "key", event->key);
-	obj_int(out, "ordinal", event->ordinal);
-	obj_raw(out, "payload", event->payload);
-	obj_text(out, "topic", event->topic);
-	obj_text(out, "partition_key", event->partition_key);
-	obj_raw(out, "headers", event->headers);
-	obj_text(out, "correlation_id", event->correlation_id);
-	obj_text(out, "causation_id", event->causation_id);
-	obj_text(out, "traceparent", event->traceparent);
-	obj_text(out, "tracestate", event->tracestate);
-	obj_text(out, "at", time_text(arena, event->at_us));
-	obj_end(out, '}');
-}
-
-static void audit_json(struct str *out, struct arena *arena, const struct audit_row *audit)
-{
-	obj_begin(out, "audit", '{');
-	obj_text(out, "id", id_text(arena, audit->id));
-	obj_text(out, "fact", audit->fact);
-	obj_text(out, "outcome", audit->outcome);
-	obj_int(out, "contract_version", audit->contract_version);
-	obj_text(out, "client", audit->client);
-	obj_text(out, "actor", audit->actor);
-	obj_text(out, "resource_type", audit->resource_type);
-	obj_text(out, "resource_id", audit->resource_id);
-	obj_text(out, "correlation_id", audit->correlation_id);
-	obj_text(out, "causation_id", audit->causation_id);
-	obj_text(out, "traceparent", audit->traceparent);
-	obj_text(out, "tracestate", audit->tracestate);
-	obj_text(out, "fingerprint", hash_text(arena, &audit->fingerprint));
-	obj_text(out, "at", time_text(arena, audit->at_us));
-	obj_end(out, '}');
-}
-
-static void conflict_json(struct str *out, struct arena *arena,
-                          const struct key_conflict_row *conflict)
-{
-	obj_begin(out, NULL, '{');
-	obj_text(out, "fingerprint", hash_text(arena, &conflict->fingerprint));
-	obj_text(out, "client", *conflict->client ? conflict->client : NULL);
-	obj_text(out, "actor", *conflict->actor ? conflict->actor : NULL);
-	obj_int(out, "count", conflict->count);
-	obj_text(out, "first_at", time_text(arena, conflict->first_us));
-	obj_text(out, "last_at", time_text(arena, conflict->last_us));
-	obj_end(out, '}');
-}
-
-static void duplicates_json(struct str *out, struct arena *arena, const struct dossier *dossier)
-{
-	const struct duplicate_row *row = &dossier->duplicates;
 	obj_begin(out, "duplicates", '{');
-	obj_int(out, "count", row->count);
-	obj_text(out, "first_at", time_text(arena, row->first_us));
-	obj_text(out, "last_at", time_text(arena, row->last_us));
-	obj_int(out, "not_listed", row->unlisted);
-	obj_begin(out, "listed", '[');
-	for (size_t i = 0; i < dossier->seen_count; i++) {
-		const struct duplicate_seen_row *seen = &dossier->seen[i];
-		obj_begin(out, NULL, '{');
-		obj_text(out, "at", time_text(arena, seen->at_us));
-		obj_text(out, "decision", seen->decision);
-		obj_text(out, "client", *seen->client ? seen->client : NULL);
-		obj_text(out, "actor", *seen->actor ? seen->actor : NULL);
-		obj_text(out, "fingerprint", hash_text(arena, &seen->fingerprint));
-		obj_end(out, '}');
-	}
-	obj_end(out, ']');
+	row_add_json(out, &duplicate_shape, &dossier->duplicates, ROW_WHOLE);
+	row_add_list(out, "listed", &duplicate_seen_shape, dossier->seen, dossier->seen_count,
+	             ROW_WHOLE);
 	obj_end(out, '}');
-}
-
-/* Where the command came from: its audit entry says it, or the row while there is none. */
-static struct command_row origin_of(const struct dossier *dossier)
-{
-	const struct audit_row *audit = dossier->audit_count ? &dossier->audit[0] : NULL;
-	if (!audit)
-		return dossier->row;
-	return (struct command_row){.correlation_id = audit->correlation_id,
-	                            .causation_id = audit->causation_id,
-	                            .traceparent = audit->traceparent,
-	                            .tracestate = audit->tracestate};
-}
-
-static void origin_json(struct str *out, const struct dossier *dossier)
-{
-	struct command_row origin = origin_of(dossier);
-	obj_text(out, "correlation_id", origin.correlation_id);
-	obj_text(out, "causation_id", origin.causation_id);
-	obj_text(out, "traceparent", origin.traceparent);
-	obj_text(out, "tracestate", origin.tracestate);
 }
 
 /* What a service said, time and again, that did not tell whether the command was carried out. */
 static void service_answers_json(struct str *out, struct arena *arena,
                                  const struct dossier *dossier)
 {
-	obj_begin(out, "service_answers", '[');
+	obj_begin(out, "serviceAnswers", '[');
 	for (size_t i = 0; i < dossier->item_count; i++) {
 		const struct exception_row *item = &dossier->items[i];
 		if (!item->service_answer)
 			continue;
 		obj_begin(out, NULL, '{');
 		obj_text(out, "at", time_text(arena, item->opened_us));
-		obj_text(out, "exception_id", id_text(arena, item->id));
+		obj_text(out, "exceptionId", id_text(arena, item->id));
 		obj_text(out, "answer", item->service_answer);
 		obj_end(out, '}');
 	}
@@ -229,26 +117,16 @@ static bool print_dossier_json(struct arena *arena, const struct dossier *dossie
 {
 	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
 	obj_begin(&out, NULL, '{');
-	row_json(&out, arena, &dossier->row);
-	obj_text(&out, "external_key", external_key_of_row(arena, &dossier->row));
-	origin_json(&out, dossier);
-	obj_raw(&out, "body", dossier->row.body);
+	row_json(&out, arena, &dossier->row, true);
 	if (dossier->asks_payload)
 		obj_raw(&out, "payload", dossier->payload);
 	service_answers_json(&out, arena, dossier);
-	obj_begin(&out, "events", '[');
-	for (size_t i = 0; i < dossier->event_count; i++)
-		event_json(&out, arena, NULL, &dossier->events[i]);
-	obj_end(&out, ']');
+	row_add_list(&out, "events", &event_shape, dossier->events, dossier->event_count, ROW_WHOLE);
 	if (dossier->audit_count)
-		audit_json(&out, arena, &dossier->audit[0]);
-	else
-		obj_raw(&out, "audit", NULL);
-	obj_begin(&out, "conflicts", '[');
-	for (size_t i = 0; i < dossier->conflict_count; i++)
-		conflict_json(&out, arena, &dossier->conflicts[i]);
-	obj_end(&out, ']');
-	duplicates_json(&out, arena, dossier);
+		row_add_object(&out, "audit", &audit_shape, &dossier->audit[0], ROW_WHOLE);
+	row_add_list(&out, "conflicts", &key_conflict_shape, dossier->conflicts,
+	             dossier->conflict_count, ROW_WHOLE);
+	duplicates_json(&out, dossier);
 	obj_end(&out, '}');
 	bool ok = out_line(&out);
 	str_release(&out);
@@ -289,13 +167,12 @@ static void print_row(struct arena *arena, const struct command_row *row)
 	field_print("expires", time_text(arena, row->expires_us));
 }
 
-static void print_origin(const struct dossier *dossier)
+static void print_origin(const struct command_row *row)
 {
-	struct command_row origin = origin_of(dossier);
-	field_print("correlation", origin.correlation_id);
-	field_print("causation", origin.causation_id);
-	field_print("trace", origin.traceparent);
-	field_print("tracestate", origin.tracestate);
+	field_print("correlation", row->correlation_id);
+	field_print("causation", row->causation_id);
+	field_print("trace", row->traceparent);
+	field_print("tracestate", row->tracestate);
 }
 
 static void print_events(struct arena *arena, const struct dossier *dossier)
@@ -370,7 +247,7 @@ static void print_duplicates(struct arena *arena, const struct dossier *dossier)
 static bool print_dossier(struct arena *arena, const struct dossier *dossier)
 {
 	print_row(arena, &dossier->row);
-	print_origin(dossier);
+	print_origin(&dossier->row);
 	if (dossier->asks_payload)
 		field_print("payload", dossier->payload ? dossier->payload : "(none is kept)");
 	for (size_t i = 0; i < dossier->item_count; i++)
@@ -414,6 +291,8 @@ static enum ibid_code read_dossier(struct store *store, struct arena *arena,
 	if (!code)
 		code = store_list_audit(store, arena, tenant, found, 1, &ret->audit, &ret->audit_count,
 		                        err);
+	if (!code && ret->audit_count)
+		command_take_origin(&ret->row, ret->audit);
 	if (!code)
 		code = store_list_evidence(store, arena, tenant, found, &ret->conflicts,
 		                           &ret->conflict_count, err);
@@ -558,7 +437,7 @@ static void listed_json(struct str *out, struct arena *arena, const void *row, i
 {
 	(void)now_us;
 	obj_begin(out, NULL, '{');
-	row_json(out, arena, row);
+	row_json(out, arena, row, false);
 	obj_end(out, '}');
 }
 

@@ -71,25 +71,9 @@ static int erase(struct store *store, const struct args *args, const struct ibid
 static bool print_rows_json(struct arena *arena, const struct erasure_row *rows, size_t count)
 {
 	bool ok = true;
-	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
-	for (size_t i = 0; ok && i < count; i++) {
-		const struct erasure_row *row = &rows[i];
-		str_clear(&out);
-		obj_begin(&out, NULL, '{');
-		obj_text(&out, "erasure", id_text(arena, row->id));
-		obj_text(&out, "tenant", row->tenant);
-		obj_text(&out, "by", row->by);
-		obj_text(&out, "reason", row->reason);
-		obj_raw(&out, "selection", row->selection);
-		obj_text(&out, "at", time_text(arena, row->at_us));
-		obj_bool(&out, "finished", row->finished_us != 0);
-#define COUNT_JSON(name, meaning) obj_int(&out, #name, row->count.name);
-		ERASURE_COUNTS(COUNT_JSON)
-#undef COUNT_JSON
-		obj_end(&out, '}');
-		ok = out_line(&out);
-	}
-	str_release(&out);
+	(void)arena;
+	for (size_t i = 0; ok && i < count; i++)
+		ok = out_row(&erasure_shape, &rows[i]);
 	return ok;
 }
 

@@ -13,17 +13,12 @@
 
 /* ---- Values as text ------------------------------------------------------------------------- */
 
-static bool is_overdue(const struct exception_row *row, int64_t now_us)
-{
-	return row->state == EXCEPTION_OPEN && row->due_us && row->due_us < now_us;
-}
-
 /* "in 4 h", "overdue 2 h"; NULL: nobody waits for it. */
 static const char *due_text(struct arena *arena, const struct exception_row *row, int64_t now_us)
 {
 	if (row->state != EXCEPTION_OPEN || !row->due_us)
 		return NULL;
-	if (is_overdue(row, now_us))
+	if (exception_overdue(row, now_us))
 		return arena_printf(arena, "overdue %s", duration_text(arena, now_us - row->due_us));
 	return arena_printf(arena, "in %s", duration_text(arena, row->due_us - now_us));
 }
@@ -38,56 +33,6 @@ static const char *next_name(struct arena *arena, const char **rest)
 }
 
 /* ---- History -------------------------------------------------------------------------------- */
-
-/* What a list leaves out. */
-struct more {
-	const char *external_key; /* how a partner knows its command; NULL: no partner does */
-	struct exception_history history;
-};
-
-static void action_json(struct str *out, struct arena *arena, const struct action_row *action)
-{
-	obj_begin(out, NULL, '{');
-	obj_text(out, "id", id_text(arena, action->id));
-	obj_text(out, "at", time_text(arena, action->at_us));
-	obj_text(out, "actor", action->actor);
-	obj_text(out, "token", action->token);
-	obj_text(out, "role", action->role);
-	obj_text(out, "action", action->action);
-	obj_text(out, "reason", action->reason);
-	obj_raw(out, "parameters", action->parameters);
-	obj_text(out, "approval_id", id_text(arena, action->approval_id));
-	obj_end(out, '}');
-}
-
-/* What is proposed is in its action; an answer that waits is not shown. */
-static void approval_json(struct str *out, struct arena *arena, const struct approval_row *approval)
-{
-	obj_begin(out, NULL, '{');
-	obj_text(out, "id", id_text(arena, approval->id));
-	obj_text(out, "action", approval->action);
-	obj_text(out, "proposed_by", approval->proposed_by);
-	obj_text(out, "proposed_at", time_text(arena, approval->proposed_us));
-	obj_text(out, "reason", approval->reason);
-	obj_text(out, "decision", approval_decision_name(approval->decision));
-	obj_text(out, "decided_by", approval->decided_by);
-	obj_text(out, "decided_at", time_text(arena, approval->decided_us));
-	obj_text(out, "decided_reason", approval->decided_reason);
-	obj_end(out, '}');
-}
-
-static void history_json(struct str *out, struct arena *arena,
-                         const struct exception_history *history)
-{
-	obj_begin(out, "history", '[');
-	for (size_t i = 0; i < history->action_count; i++)
-		action_json(out, arena, &history->actions[i]);
-	obj_end(out, ']');
-	obj_begin(out, "approvals", '[');
-	for (size_t i = 0; i < history->approval_count; i++)
-		approval_json(out, arena, &history->approvals[i]);
-	obj_end(out, ']');
-}
 
 static void print_history(struct arena *arena, const struct exception_history *history)
 {
@@ -108,60 +53,12 @@ static void print_history(struct arena *arena, const struct exception_history *h
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-/* `more` NULL: in a list. */
-static void row_json(struct str *out, struct arena *arena, const struct exception_row *row,
-                     const struct more *more, int64_t now_us)
-{
-	obj_begin(out, NULL, '{');
-	obj_text(out, "id", id_text(arena, row->id));
-	obj_text(out, "tenant", row->tenant);
-	obj_text(out, "queue", exception_queue_name(row->queue));
-	obj_text(out, "state", exception_state_name(row->state));
-	obj_text(out, "severity", exception_severity_name(row->severity));
-	obj_text(out, "owner", row->owner);
-	obj_text(out, "reason", row->reason);
-	obj_text(out, "detail", row->detail);
-	obj_text(out, "suggestion", row->suggestion);
-	obj_bool(out, "retryable", row->retryable);
-	obj_begin(out, "actions", '[');
-	for (const char *rest = row->actions; *rest;)
-		obj_text(out, NULL, next_name(arena, &rest));
-	obj_end(out, ']');
-	obj_begin(out, "needs_approval", '[');
-	for (const char *rest = row->needs_approval; *rest;)
-		obj_text(out, NULL, next_name(arena, &rest));
-	obj_end(out, ']');
-	obj_text(out, "assignee", row->assignee);
-	obj_text(out, "subject_type", row->subject_type);
-	obj_text(out, "subject_id", row->subject_id);
-	obj_text(out, "business_key", row->business_key);
-	if (more) {
-		obj_text(out, "external_key", more->external_key);
-		obj_text(out, "service_answer", row->service_answer);
-	}
-	obj_text(out, "source", row->source);
-	obj_text(out, "payload_ref", row->payload_ref);
-	obj_text(out, "document_type", row->document_type);
-	obj_text(out, "document_id", row->document_id);
-	obj_text(out, "correlation_id", row->correlation_id);
-	obj_text(out, "trace_id", row->trace_id);
-	obj_text(out, "opened_at", time_text(arena, row->opened_us));
-	obj_text(out, "due_at", time_text(arena, row->due_us));
-	obj_bool(out, "overdue", is_overdue(row, now_us));
-	obj_text(out, "resolved_at", time_text(arena, row->resolved_us));
-	obj_text(out, "resolution", row->resolution);
-	obj_text(out, "resolved_by", row->resolved_by);
-	obj_text(out, "note", row->note);
-	if (more)
-		history_json(out, arena, &more->history);
-	obj_end(out, '}');
-}
-
 static bool print_item_json(struct arena *arena, const struct exception_row *row,
-                            const struct more *more)
+                            const struct exception_more *more)
 {
 	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
-	row_json(&out, arena, row, more, env_wall_us(env_system()));
+	(void)arena;
+	exception_json(&out, row, more, env_wall_us(env_system()), ROW_WHOLE);
 	bool ok = out_line(&out);
 	str_release(&out);
 	return ok;
@@ -175,8 +72,8 @@ static void print_state(struct arena *arena, const struct exception_row *row, in
 	field_begin("state");
 	out_painted(paint_of_word(state), state);
 	if (due) {
-		out_text(is_overdue(row, now_us) ? ", " : ", due ");
-		out_painted(is_overdue(row, now_us) ? PAINT_BAD : PAINT_PLAIN, due);
+		out_text(exception_overdue(row, now_us) ? ", " : ", due ");
+		out_painted(exception_overdue(row, now_us) ? PAINT_BAD : PAINT_PLAIN, due);
 	}
 	out_text("\n");
 }
@@ -195,7 +92,7 @@ static void print_actions(struct arena *arena, const struct exception_row *row)
 }
 
 static bool print_item(struct arena *arena, const struct exception_row *row,
-                       const struct more *more)
+                       const struct exception_more *more)
 {
 	int64_t now_us = env_wall_us(env_system());
 	field_print("exception", id_text(arena, row->id));
@@ -207,7 +104,7 @@ static bool print_item(struct arena *arena, const struct exception_row *row,
 	field_print("assignee", row->assignee);
 	field_print("reason", row->reason);
 	field_print("detail", row->detail);
-	field_print("service said", line_text(arena, row->service_answer));
+	field_print("service said", line_text(arena, more->service_answer));
 	field_print("suggestion", row->suggestion);
 	field_print("retry", row->retryable ? "safe" : "not safe");
 	field_print("subject", thing_text(arena, row->subject_type, row->subject_id));
@@ -233,13 +130,14 @@ static bool print_item(struct arena *arena, const struct exception_row *row,
 
 /* Where it is sealed, the key file opens what a service said. */
 static enum ibid_code open_answer(struct arena *arena, const struct args *args,
-                                  struct exception_row *row, struct ibid_err *err)
+                                  const struct exception_row *row, const char **ret,
+                                  struct ibid_err *err)
 {
 	const char *file = args->values[OPT_KEY_FILE];
 	struct keyring *keys = NULL;
 	enum ibid_code code = file && *file ? keyring_read(file, &keys, err) : IBID_OK;
 	if (!code)
-		row->service_answer = keep_read_service_answer(arena, row, keys);
+		*ret = keep_read_service_answer(arena, row, keys);
 	keyring_free(keys);
 	return code;
 }
@@ -252,7 +150,7 @@ int cmd_exception_show(const struct args *args)
 	struct ibid_err err = {0};
 	struct store *store = NULL;
 	struct exception_row row;
-	struct more more = {0};
+	struct exception_more more = {0};
 	struct uuid id;
 	int exit = CLI_OK;
 	const char *tenant = args->values[OPT_TENANT];
@@ -277,7 +175,7 @@ int cmd_exception_show(const struct args *args)
 	if (!code)
 		code = external_key_of_exception(store, &arena, &row, &more.external_key, &err);
 	if (!code)
-		code = open_answer(&arena, args, &row, &err);
+		code = open_answer(&arena, args, &row, &more.service_answer, &err);
 	if (code)
 		exit = say_err(&err);
 	else if (!(args_has(args, OPT_JSON) ? print_item_json : print_item)(&arena, &row, &more))
@@ -335,7 +233,8 @@ static enum ibid_code read_rows(struct store *store, struct arena *arena, const 
 
 static void listed_json(struct str *out, struct arena *arena, const void *row, int64_t now_us)
 {
-	row_json(out, arena, row, NULL, now_us);
+	(void)arena;
+	exception_json(out, row, NULL, now_us, ROW_WHOLE);
 }
 
 static void add_row(struct table *table, const void *item, int64_t now_us)

@@ -46,9 +46,9 @@ static bool print_report(const struct args *args, const char *store,
 		struct str out = STR_INIT(OUTPUT_BYTES_MAX);
 		obj_begin(&out, NULL, '{');
 		obj_text(&out, "store", store);
-		obj_int(&out, "schema_from", report->schema_from);
-		obj_int(&out, "schema_to", report->schema_to);
-		obj_text(&out, "schema_file", file_state(report));
+		obj_int(&out, "schemaFrom", report->schema_from);
+		obj_int(&out, "schemaTo", report->schema_to);
+		obj_text(&out, "schemaFile", file_state(report));
 		obj_int(&out, "contracts", (int64_t)report->contracts);
 		obj_end(&out, '}');
 		ok = out_line(&out);
@@ -96,8 +96,8 @@ int cmd_migrate(const struct args *args)
 		struct str out = STR_INIT(OUTPUT_BYTES_MAX);
 		obj_begin(&out, NULL, '{');
 		obj_text(&out, "store", store_shown(&arena, args));
-		obj_int(&out, "schema_from", from);
-		obj_int(&out, "schema_to", to);
+		obj_int(&out, "schemaFrom", from);
+		obj_int(&out, "schemaTo", to);
 		obj_end(&out, '}');
 		exit = out_line(&out) ? CLI_OK : CLI_ERROR;
 		str_release(&out);

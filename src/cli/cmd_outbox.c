@@ -8,12 +8,6 @@
 
 #include <string.h>
 
-/* All that is paused. */
-struct pauses_found {
-	const struct pause_row *rows;
-	size_t count;
-};
-
 /* One event toward one destination. */
 struct shown {
 	struct outbox_row row;
@@ -22,95 +16,31 @@ struct shown {
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-/* NULL: less than `least`, which stands for none. */
-static const char *number_text(struct arena *arena, int64_t number, int64_t least)
-{
-	return number < least ? NULL : arena_printf(arena, "%lld", (long long)number);
-}
-
-/* How it stands, without the event. */
-static void standing_json(struct str *out, struct arena *arena, const struct outbox_row *row,
-                          struct pauses_found pauses)
-{
-	obj_text(out, "destination", row->destination);
-	obj_text(out, "state", outbox_state_name(row->state));
-	obj_int(out, "attempts", row->attempts);
-	obj_text(out, "failure", row->failure);
-	obj_text(out, "reason", row->reason);
-	obj_text(out, "why", row->why);
-	obj_raw(out, "waits_for", number_text(arena, row->waits_for, 1));
-	obj_text(out, "next_at", time_text(arena, row->next_us));
-	obj_text(out, "since", time_text(arena, row->since_us));
-	obj_text(out, "relay", row->relay);
-	obj_text(out, "place", row->place);
-	obj_raw(out, "partition", number_text(arena, row->partition, 0));
-	obj_raw(out, "offset", number_text(arena, row->offset, 0));
-	obj_text(out, "published_at", time_text(arena, row->published_us));
-	obj_begin(out, "paused", '[');
-	for (size_t i = 0; i < pauses.count; i++)
-		if (outbox_is_kept(row, &pauses.rows[i]))
-			pause_json(out, arena, &pauses.rows[i]);
-	obj_end(out, ']');
-}
-
 static void row_json(struct str *out, struct arena *arena, const void *item, int64_t now_us)
 {
 	const struct shown *shown = item;
-	const struct outbox_row *row = &shown->row;
+	(void)arena;
 	(void)now_us;
-	obj_begin(out, NULL, '{');
-	obj_text(out, "event_id", id_text(arena, row->event_id));
-	obj_text(out, "tenant", row->tenant);
-	obj_text(out, "event_key", row->event_key);
-	obj_text(out, "type", row->type);
-	obj_text(out, "aggregate_type", row->aggregate_type);
-	obj_text(out, "aggregate_id", row->aggregate_id);
-	obj_int(out, "version", row->version);
-	obj_text(out, "topic", row->topic);
-	standing_json(out, arena, row, shown->pauses);
-	obj_text(out, "created_at", time_text(arena, row->created_us));
-	obj_end(out, '}');
-}
-
-static void delivery_json(struct str *out, struct arena *arena, const struct delivery_row *row)
-{
-	obj_begin(out, NULL, '{');
-	obj_text(out, "destination", row->destination);
-	obj_text(out, "place", row->place);
-	obj_raw(out, "partition", number_text(arena, row->partition, 0));
-	obj_raw(out, "offset", number_text(arena, row->offset, 0));
-	obj_int(out, "token", row->token);
-	obj_text(out, "at", time_text(arena, row->at_us));
-	obj_end(out, '}');
+	outbox_json(out, &shown->row, shown->pauses, NULL, ROW_WHOLE);
 }
 
 static bool print_file_json(struct arena *arena, const struct outbox_file *file)
 {
 	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
-	obj_begin(&out, NULL, '{');
-	obj_text(&out, "tenant", file->event.tenant);
-	obj_text(&out, "command_id", id_text(arena, file->event.command_id));
-	event_json(&out, arena, "event", &file->event);
-	obj_begin(&out, "destinations", '[');
-	for (size_t i = 0; i < file->row_count; i++) {
-		obj_begin(&out, NULL, '{');
-		standing_json(&out, arena, &file->rows[i],
-		              (struct pauses_found){file->pauses, file->pause_count});
-		obj_text(&out, "exception_id", id_text(arena, file->exceptions[i]));
-		obj_end(&out, '}');
-	}
-	obj_end(&out, ']');
-	obj_begin(&out, "deliveries", '[');
-	for (size_t i = 0; i < file->delivery_count; i++)
-		delivery_json(&out, arena, &file->deliveries[i]);
-	obj_end(&out, ']');
-	obj_end(&out, '}');
+	(void)arena;
+	outbox_file_json(&out, file, ROW_WHOLE);
 	bool ok = out_line(&out);
 	str_release(&out);
 	return ok;
 }
 
 /* ---- Text ----------------------------------------------------------------------------------- */
+
+/* NULL: less than `least`, which stands for none. */
+static const char *number_text(struct arena *arena, int64_t number, int64_t least)
+{
+	return number < least ? NULL : arena_printf(arena, "%lld", (long long)number);
+}
 
 static void print_event(struct arena *arena, const struct event_row *event)
 {

@@ -5,32 +5,11 @@
 #include "cli/page.h"
 #include "cli/pause.h"
 
-void pause_json(struct str *out, struct arena *arena, const struct pause_row *row)
-{
-	obj_begin(out, NULL, '{');
-	obj_text(out, "kind", pause_kind_name(row->kind));
-	obj_text(out, "name", *row->name ? row->name : NULL);
-	obj_text(out, "tenant", *row->tenant ? row->tenant : NULL);
-	obj_text(out, "source", pause_source_name(row->source));
-	obj_text(out, "by", row->by);
-	obj_text(out, "reason", row->reason);
-	obj_text(out, "since", time_text(arena, row->since_us));
-	obj_end(out, '}');
-}
-
 const char *pause_line(struct arena *arena, const struct pause_row *row)
 {
 	return arena_printf(arena, "%s%s%s since %s, by %s: %s",
 	                    pause_text(arena, row->kind, row->name), *row->tenant ? " of tenant " : "",
 	                    row->tenant, time_text(arena, row->since_us), row->by, row->reason);
-}
-
-void pauses_json(struct str *out, struct arena *arena, const struct pause_row *rows, size_t count)
-{
-	obj_begin(out, "paused", '[');
-	for (size_t i = 0; i < count; i++)
-		pause_json(out, arena, &rows[i]);
-	obj_end(out, ']');
 }
 
 void pause_say(struct arena *arena, const struct pause_row *row)
@@ -51,7 +30,8 @@ static enum ibid_code read_rows(struct store *store, struct arena *arena, const 
 static void listed_json(struct str *out, struct arena *arena, const void *row, int64_t now_us)
 {
 	(void)now_us;
-	pause_json(out, arena, row);
+	(void)arena;
+	row_add_object(out, NULL, &pause_shape, row, ROW_WHOLE);
 }
 
 static void add_row(struct table *table, const void *item, int64_t now_us)

@@ -29,7 +29,7 @@ static bool print_json(const char *word, const char *tenant, const char *operati
 {
 	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
 	obj_begin(&out, NULL, '{');
-	obj_text(&out, "command_id", command_id);
+	obj_text(&out, "commandId", command_id);
 	obj_text(&out, "tenant", tenant);
 	obj_text(&out, "operation", operation);
 	obj_text(&out, "decision", word);

@@ -67,7 +67,7 @@ static void add_archives(struct str *out, const struct archive_report *report)
 
 static void add_held(struct str *out, struct arena *arena, const struct archive_report *report)
 {
-	obj_begin(out, "held_back", '[');
+	obj_begin(out, "heldBack", '[');
 	for (size_t i = 0; i < report->held_count; i++) {
 		const struct held_back *held = &report->held[i];
 		obj_begin(out, NULL, '{');
@@ -104,7 +104,7 @@ static bool print_json(const struct retention_count *count, struct archive_repor
 {
 	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
 	obj_begin(&out, NULL, '{');
-	obj_bool(&out, "dry_run", dry_run);
+	obj_bool(&out, "dryRun", dry_run);
 	obj_bool(&out, "finished", finished);
 #define COUNT_JSON(name, meaning) obj_int(&out, #name, count->name);
 	COUNTS(COUNT_JSON)

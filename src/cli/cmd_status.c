@@ -115,21 +115,13 @@ static const char *state_of(const struct status *status, const struct backlog_ro
 static void add_outbox(struct str *out, const struct status *status, const struct backlog_row *row)
 {
 	obj_begin(out, NULL, '{');
-	obj_text(out, "destination", row->destination);
+	row_add_json(out, &backlog_shape, row, ROW_WHOLE);
 	obj_text(out, "state", state_of(status, row));
-	obj_int(out, "backlog", row->backlog);
-	obj_int(out, "oldest_us", row->oldest_us);
-	obj_int(out, "held", row->held);
-	obj_int(out, "failed", row->failed);
-	obj_int(out, "parked", row->parked);
-	obj_int(out, "written", row->written);
-	obj_int(out, "delivered", row->delivered);
 	obj_int(out, "lanes", OUTBOX_LANES);
-	obj_int(out, "lanes_leased", row->leased);
 	obj_end(out, '}');
 }
 
-static bool print_json(struct arena *arena, const struct status *status)
+static bool print_json(const struct status *status)
 {
 	const struct measurement *ledger = &status->ledger;
 	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
@@ -138,7 +130,7 @@ static bool print_json(struct arena *arena, const struct status *status)
 	obj_int(&out, "schema", status->schema);
 	obj_bool(&out, "healthy", true);
 	obj_int(&out, "commands", ledger->commands);
-	obj_int(&out, "in_progress", ledger->in_progress);
+	obj_int(&out, "inProgress", ledger->in_progress);
 	obj_int(&out, "stale", ledger->stale);
 	obj_int(&out, "unknown", ledger->unknown);
 	obj_begin(&out, "outbox", '[');
@@ -158,14 +150,11 @@ static bool print_json(struct arena *arena, const struct status *status)
 	}
 	obj_end(&out, ']');
 	obj_end(&out, '}');
-	obj_begin(&out, "paused", '[');
-	for (size_t i = 0; i < status->pause_count; i++)
-		pause_json(&out, arena, &status->pauses[i]);
-	obj_end(&out, ']');
+	row_add_list(&out, "paused", &pause_shape, status->pauses, status->pause_count, ROW_WHOLE);
 	if (status->has_contracts) {
 		obj_begin(&out, "contracts", '{');
 		obj_int(&out, "count", (int64_t)status->contracts.count);
-		obj_int(&out, "not_kept", (int64_t)status->contracts.missing);
+		obj_int(&out, "notKept", (int64_t)status->contracts.missing);
 		obj_int(&out, "changed", (int64_t)status->contracts.changed);
 		obj_end(&out, '}');
 	}
@@ -294,7 +283,7 @@ int cmd_status(const struct args *args)
 	if (code) {
 		exit = say_err(&err);
 	} else if (args_has(args, OPT_JSON)) {
-		exit = print_json(&arena, &status) ? CLI_OK : CLI_ERROR;
+		exit = print_json(&status) ? CLI_OK : CLI_ERROR;
 	} else {
 		print_store(&arena, &status);
 		print_outbox(&arena, &status);

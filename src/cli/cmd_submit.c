@@ -29,8 +29,8 @@ static bool print_json(const struct ibid_result *result)
 	} optional[] = {
 	    {"reason", ibid_result_reason(result)},
 	    {"text", ibid_result_text(result)},
-	    {"resource_type", ibid_result_resource_type(result)},
-	    {"resource_id", ibid_result_resource_id(result)},
+	    {"resourceType", ibid_result_resource_type(result)},
+	    {"resourceId", ibid_result_resource_id(result)},
 	};
 	obj_begin(&out, NULL, '{');
 	obj_text(&out, "decision", ibid_decision_name(ibid_result_decision(result)));
@@ -39,15 +39,15 @@ static bool print_json(const struct ibid_result *result)
 	if (ibid_result_correctable(result))
 		obj_bool(&out, "correctable", true);
 	obj_raw(&out, "body", ibid_result_body(result));
-	obj_text(&out, "command_id", text_or_null(ibid_result_command_id(result)));
+	obj_text(&out, "commandId", text_or_null(ibid_result_command_id(result)));
 	for (size_t i = 0; i < sizeof optional / sizeof *optional; i++) {
 		if (*optional[i].text)
 			obj_text(&out, optional[i].name, optional[i].text);
 	}
 	if (ibid_result_replayed(result) || ibid_result_decision(result) == IBID_DECISION_CONFLICT)
-		obj_int(&out, "age_ms", ibid_result_age_ms(result));
+		obj_int(&out, "ageMs", ibid_result_age_ms(result));
 	if (ibid_result_retry_after_ms(result))
-		obj_int(&out, "retry_after_ms", ibid_result_retry_after_ms(result));
+		obj_int(&out, "retryAfterMs", ibid_result_retry_after_ms(result));
 	obj_end(&out, '}');
 	bool ok = out_line(&out);
 	str_release(&out);

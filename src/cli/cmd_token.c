@@ -18,33 +18,20 @@ static const char *state_of(const struct token_row *row, int64_t now_us)
 }
 
 /* `text` NULL: only what is kept. */
-static void row_json(struct str *out, struct arena *arena, const struct token_row *row,
-                     const char *text, int64_t now_us)
+static void row_json(struct str *out, const struct token_row *row, const char *text, int64_t now_us)
 {
-	const char *roles = token_roles_write(arena, row->roles);
 	obj_begin(out, NULL, '{');
-	obj_text(out, "id", row->token.id);
+	row_add_json(out, &token_shape, row, ROW_WHOLE);
 	if (text)
 		obj_text(out, "token", text);
-	obj_text(out, "tenant", row->tenant);
-	obj_text(out, "client", row->client);
-	obj_begin(out, "roles", '[');
-	for (size_t size; (size = strcspn(roles, ",")) > 0; roles += size + (roles[size] == ','))
-		obj_text(out, NULL, arena_strndup(arena, roles, size));
-	obj_end(out, ']');
 	obj_text(out, "state", state_of(row, now_us));
-	obj_text(out, "created_at", time_text(arena, row->created_us));
-	obj_text(out, "created_by", row->created_by);
-	obj_text(out, "expires_at", time_text(arena, row->expires_us));
-	obj_text(out, "revoked_at", time_text(arena, row->revoked_us));
-	obj_text(out, "revoked_by", row->revoked_by);
 	obj_end(out, '}');
 }
 
-static bool print_row_json(struct arena *arena, const struct token_row *row, const char *text)
+static bool print_row_json(const struct token_row *row, const char *text)
 {
 	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
-	row_json(&out, arena, row, text, env_wall_us(env_system()));
+	row_json(&out, row, text, env_wall_us(env_system()));
 	bool ok = out_line(&out);
 	str_release(&out);
 	return ok;
@@ -97,7 +84,7 @@ static bool show_made(const struct args *args, struct arena *arena, const struct
 {
 	bool shown = true;
 	if (args_has(args, OPT_JSON))
-		shown = print_row_json(arena, row, text);
+		shown = print_row_json(row, text);
 	else
 		print_made(arena, row, text);
 	shown = shown && out_flush();
@@ -146,7 +133,8 @@ static enum ibid_code read_rows(struct store *store, struct arena *arena, const 
 
 static void listed_json(struct str *out, struct arena *arena, const void *row, int64_t now_us)
 {
-	row_json(out, arena, row, NULL, now_us);
+	(void)arena;
+	row_json(out, row, NULL, now_us);
 }
 
 static void add_row(struct table *table, const void *item, int64_t now_us)
@@ -229,7 +217,7 @@ int cmd_token_revoke(const struct args *args)
 		exit = say_err(&err);
 	else if (!args_has(args, OPT_JSON))
 		out_textf("revoked    %s by %s\n", time_text(&arena, row.revoked_us), row.revoked_by);
-	else if (!print_row_json(&arena, &row, NULL))
+	else if (!print_row_json(&row, NULL))
 		exit = CLI_ERROR;
 	store_close(store);
 	arena_release(&arena);

@@ -141,6 +141,15 @@ bool out_line(const struct str *line)
 	return true;
 }
 
+bool out_row(const struct row_shape *shape, const void *row)
+{
+	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
+	row_add_object(&out, NULL, shape, row, ROW_WHOLE);
+	bool ok = out_line(&out);
+	str_release(&out);
+	return ok;
+}
+
 void say(const char *format, ...)
 {
 	va_list args;

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/id.h"
 #include "base/obj.h"
+#include "store/row.h"
 
 #include <stdint.h>
 
@@ -34,6 +35,7 @@ void out_text(const char *text);                /* for a person: escaped, newlin
 void out_textf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A whole text as it is, and a newline. False, after telling, when it could not be built. */
 bool out_line(const struct str *line);
+bool out_row(const struct row_shape *shape, const void *row); /* likewise, as an object */
 
 /* "ibid: ..." on the standard error. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -6,13 +6,10 @@
 #include "base/str.h"
 #include "outbox/pause.h"
 
-void pause_json(struct str *out, struct arena *arena, const struct pause_row *row);
-
 /* "destination kafka-main since 2026-05-04T10:02:00Z, by anna: the broker is moved". */
 const char *pause_line(struct arena *arena, const struct pause_row *row);
 
-/* What keeps an event from going: as the member "paused", and for people, with what ends it. */
-void pauses_json(struct str *out, struct arena *arena, const struct pause_row *rows, size_t count);
+/* What keeps an event from going, with what ends it. */
 void pause_say(struct arena *arena, const struct pause_row *row);
 
 #endif

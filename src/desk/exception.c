@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "desk/exception.h"
 
+#include "base/obj.h"
 #include "base/traceparent.h"
 
 enum { HISTORY_MAX = 1000 };
@@ -22,6 +23,11 @@ struct exception_row exception_make(const struct exception_row *about,
 	row.opened_us = now_us;
 	row.due_us = now_us + (within_us ? within_us : WITHIN_US);
 	return row;
+}
+
+bool exception_overdue(const struct exception_row *row, int64_t now_us)
+{
+	return row->state == EXCEPTION_OPEN && row->due_us && row->due_us < now_us;
 }
 
 const char *exception_trace_id(struct arena *arena, const char *traceparent)
@@ -67,4 +73,28 @@ const struct approval_row *exception_proposal(const struct exception_history *hi
 {
 	bool waits = history->approval_count && history->approvals->decision == APPROVAL_WAITS;
 	return waits ? history->approvals : NULL;
+}
+
+static void more_json(struct str *out, const struct exception_more *more, enum row_view view)
+{
+	const struct exception_history *history = &more->history;
+	const struct approval_row *proposal = exception_proposal(history);
+	obj_text_if(out, "externalKey", more->external_key);
+	obj_text_if(out, "serviceAnswer", more->service_answer);
+	if (proposal)
+		row_add_object(out, "proposal", &approval_shape, proposal, view);
+	row_add_list(out, "history", &action_shape, history->actions, history->action_count, view);
+	row_add_list(out, "approvals", &approval_shape, history->approvals, history->approval_count,
+	             view);
+}
+
+void exception_json(struct str *out, const struct exception_row *row,
+                    const struct exception_more *more, int64_t now_us, enum row_view view)
+{
+	obj_begin(out, NULL, '{');
+	row_add_json(out, &exception_shape, row, view);
+	obj_bool(out, "overdue", exception_overdue(row, now_us));
+	if (more)
+		more_json(out, more, view);
+	obj_end(out, '}');
 }

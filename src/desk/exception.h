@@ -13,6 +13,9 @@ struct exception_row exception_make(const struct exception_row *about,
                                     const struct retry_stop *stop, struct env *env, int64_t now_us,
                                     int64_t within_us);
 
+/* It is open, and somebody was to have looked after it before now. */
+bool exception_overdue(const struct exception_row *row, int64_t now_us);
+
 /* What its trace is called; NULL: it has none. */
 const char *exception_trace_id(struct arena *arena, const char *traceparent);
 
@@ -33,5 +36,16 @@ IBID_CHECK enum ibid_code exception_history(struct store *store, struct arena *a
 
 /* The proposal that waits for a second person; NULL: none does. */
 const struct approval_row *exception_proposal(const struct exception_history *history);
+
+/* What a list leaves out. */
+struct exception_more {
+	const char *external_key;   /* how a partner knows its command; NULL: no partner does */
+	const char *service_answer; /* opened; NULL: none */
+	struct exception_history history;
+};
+
+/* An object; `more` NULL: in a list. */
+void exception_json(struct str *out, const struct exception_row *row,
+                    const struct exception_more *more, int64_t now_us, enum row_view view);
 
 #endif

@@ -189,11 +189,10 @@ static void answer_not_done(struct request *request, enum ibid_code code,
 	failure_answer(request, err);
 }
 
-static void add_event(struct str *out, struct request *request, const struct sent *sent,
-                      const struct action_result *result)
+static void add_event(struct str *out, const struct sent *sent, const struct action_result *result)
 {
 	obj_begin(out, NULL, '{');
-	add_id(out, "eventId", sent->id);
+	obj_id(out, "eventId", sent->id);
 	obj_text(out, "destination", sent->destination);
 	obj_text(out, "action", sent->act.action);
 	obj_text(out, "by", sent->act.actor->client);
@@ -201,12 +200,9 @@ static void add_event(struct str *out, struct request *request, const struct sen
 	if (result->is_held)
 		obj_text(out, "state", hold_state_name(result->hold.state));
 	if (result->has_item)
-		add_id(out, "exceptionId", result->item.id);
-	add_names(out, "arrivedAt", &request->arena, result->arrived);
-	obj_begin(out, "paused", '[');
-	for (size_t i = 0; i < result->pause_count; i++)
-		add_pause(out, &result->pauses[i]);
-	obj_end(out, ']');
+		obj_id(out, "exceptionId", result->item.id);
+	names_json(out, "arrivedAt", result->arrived);
+	row_add_list(out, "paused", &pause_shape, result->pauses, result->pause_count, ROW_SHARED);
 	obj_end(out, '}');
 }
 
@@ -219,9 +215,9 @@ static void answer_done(struct request *request, const struct sent *sent,
 		return;
 	}
 	if (of_event(request))
-		add_event(&out, request, sent, result);
+		add_event(&out, sent, result);
 	else
-		add_pause(&out, &result->pause);
+		row_add_object(&out, NULL, &pause_shape, &result->pause, ROW_SHARED);
 	answer_document(request, &out);
 }
 

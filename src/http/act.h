@@ -8,7 +8,4 @@
 /* A whole exception, as GET shows it (exception.c). */
 void answer_exception(struct request *request, const struct uuid *id);
 
-/* Something that is paused (pause.c). */
-void add_pause(struct str *out, const struct pause_row *row);
-
 #endif

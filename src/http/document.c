@@ -1,46 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/document.h"
 
-#include "base/instant.h"
-#include "base/obj.h"
 #include "http/request.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-
-void add_id(struct str *out, const char *name, struct uuid id)
-{
-	char text[UUID_TEXT_SIZE];
-	uuid_write(id, text);
-	obj_text(out, name, text);
-}
-
-void add_time(struct str *out, const char *name, int64_t us)
-{
-	char text[INSTANT_TEXT_SIZE];
-	if (!us)
-		return;
-	instant_write(us, text);
-	obj_text(out, name, text);
-}
-
-void add_text(struct str *out, const char *name, const char *text)
-{
-	if (text)
-		obj_text(out, name, text);
-}
-
-void add_names(struct str *out, const char *name, struct arena *arena, const char *names)
-{
-	obj_begin(out, name, '[');
-	while (names && *names) {
-		size_t size = strcspn(names, ",");
-		add_text(out, NULL, arena_strndup(arena, names, size));
-		names += size + (names[size] == ',');
-	}
-	obj_end(out, ']');
-}
 
 bool page_limit_read(const char *given, size_t *ret)
 {

@@ -14,13 +14,6 @@ struct request;
 
 enum { DOCUMENT_BYTES_MAX = 16 << 20, PAGE_DEFAULT = 50, PAGE_MAX = 1000 };
 
-void add_id(struct str *out, const char *name, struct uuid id);
-void add_time(struct str *out, const char *name, int64_t us);       /* 0: it is left out */
-void add_text(struct str *out, const char *name, const char *text); /* likewise NULL */
-
-/* Names that are joined by commas, as a list. NULL: none. */
-void add_names(struct str *out, const char *name, struct arena *arena, const char *names);
-
 /* `limit` of a query; NULL: PAGE_DEFAULT. */
 bool page_limit_read(const char *given, size_t *ret);
 

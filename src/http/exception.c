@@ -12,107 +12,13 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- Documents ------------------------------------------------------------------------------ */
-
-static void add_action(struct str *out, const struct action_row *action)
-{
-	obj_begin(out, NULL, '{');
-	add_id(out, "id", action->id);
-	add_time(out, "at", action->at_us);
-	obj_text(out, "action", action->action);
-	obj_text(out, "actor", action->actor);
-	obj_text(out, "role", action->role);
-	obj_text(out, "token", action->token);
-	obj_text(out, "reason", action->reason);
-	if (action->parameters)
-		obj_raw(out, "parameters", action->parameters);
-	obj_end(out, '}');
-}
-
-static void add_proposal(struct str *out, const struct approval_row *proposal)
-{
-	obj_begin(out, "proposal", '{');
-	add_id(out, "id", proposal->id);
-	obj_text(out, "action", proposal->action);
-	obj_text(out, "proposedBy", proposal->proposed_by);
-	add_time(out, "proposedAt", proposal->proposed_us);
-	obj_text(out, "reason", proposal->reason);
-	obj_end(out, '}');
-}
-
-static void add_history(struct str *out, const struct exception_history *history)
-{
-	const struct approval_row *proposal = exception_proposal(history);
-	if (proposal)
-		add_proposal(out, proposal);
-	obj_begin(out, "history", '[');
-	for (size_t i = 0; i < history->action_count; i++)
-		add_action(out, &history->actions[i]);
-	obj_end(out, ']');
-}
-
-static void add_about(struct str *out, const struct exception_row *row)
-{
-	obj_text(out, "subjectType", row->subject_type);
-	obj_text(out, "subjectId", row->subject_id);
-	add_text(out, "key", row->business_key);
-	add_text(out, "source", row->source);
-	add_text(out, "payloadRef", row->payload_ref);
-	add_text(out, "documentType", row->document_type);
-	add_text(out, "documentId", row->document_id);
-	add_text(out, "correlationId", row->correlation_id);
-	add_text(out, "traceId", row->trace_id);
-}
-
-/* What a list leaves out. */
-struct more {
-	const char *external_key; /* how a partner knows its command; NULL: no partner does */
-	struct exception_history history;
-};
-
-/* `more` NULL: in a list. */
-static void add_item(struct str *out, struct request *request, const struct exception_row *row,
-                     const struct more *more)
-{
-	int64_t now_us = env_wall_us(request->server->env);
-	obj_begin(out, NULL, '{');
-	add_id(out, "id", row->id);
-	obj_text(out, "queue", exception_queue_name(row->queue));
-	obj_text(out, "state", exception_state_name(row->state));
-	obj_text(out, "severity", exception_severity_name(row->severity));
-	obj_text(out, "owner", row->owner);
-	add_text(out, "assignee", row->assignee);
-	obj_text(out, "reason", row->reason);
-	add_text(out, "detail", row->detail);
-	add_text(out, "suggestion", row->suggestion);
-	obj_bool(out, "retryable", row->retryable);
-	add_names(out, "actions", &request->arena, row->actions);
-	add_names(out, "needsApproval", &request->arena, row->needs_approval);
-	add_about(out, row);
-	add_time(out, "openedAt", row->opened_us);
-	add_time(out, "dueAt", row->due_us);
-	obj_bool(out, "overdue", row->state == EXCEPTION_OPEN && row->due_us && row->due_us < now_us);
-	add_time(out, "resolvedAt", row->resolved_us);
-	add_text(out, "resolution", row->resolution);
-	add_text(out, "resolvedBy", row->resolved_by);
-	add_text(out, "note", row->note);
-	if (more) {
-		add_text(out, "externalKey", more->external_key);
-		add_text(out, "serviceAnswer",
-		         keep_read_service_answer(&request->arena, row,
-		                                  request->generation->ibid->ledger->keys));
-		add_history(out, &more->history);
-	}
-	obj_end(out, '}');
-}
-
 /* ---- Looking -------------------------------------------------------------------------------- */
 
 void answer_exception(struct request *request, const struct uuid *id)
 {
 	struct store *store = store_of(request);
 	struct exception_row row;
-	struct more more = {0};
+	struct exception_more more = {0};
 	struct ibid_err err = {0};
 	struct str out = STR_INIT(DOCUMENT_BYTES_MAX);
 	enum ibid_code code = store_get_exception(store, &request->arena, request->principal.tenant, id,
@@ -127,7 +33,9 @@ void answer_exception(struct request *request, const struct uuid *id)
 		failure_answer(request, &err);
 		return;
 	}
-	add_item(&out, request, &row, &more);
+	more.service_answer = keep_read_service_answer(&request->arena, &row,
+	                                               request->generation->ibid->ledger->keys);
+	exception_json(&out, &row, &more, env_wall_us(request->server->env), ROW_SHARED);
 	answer_document(request, &out);
 }
 
@@ -214,10 +122,10 @@ static void look_through(void *user)
 		obj_begin(&out, NULL, '{');
 		obj_begin(&out, "items", '[');
 		for (size_t i = 0; i < count; i++)
-			add_item(&out, request, &rows[i], NULL);
+			exception_json(&out, &rows[i], NULL, env_wall_us(request->server->env), ROW_SHARED);
 		obj_end(&out, ']');
 		if (count == filter.limit)
-			add_id(&out, "next", rows[count - 1].id);
+			obj_id(&out, "next", rows[count - 1].id);
 		obj_end(&out, '}');
 		answer_document(request, &out);
 	}

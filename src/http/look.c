@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* look.c -- requests that only look: one command, a list, a kind of problem, the server itself. */
 #include "base/obj.h"
-#include "command/external_key.h"
+#include "command/command_json.h"
 #include "command/incident.h"
 #include "contract/payload.h"
 #include "http/document.h"
@@ -33,48 +33,17 @@ static const char *awaited(const struct ledger *ledger, const struct command_row
 	return row->stale ? "recovery: its worker went silent" : "its worker";
 }
 
-static void add_origin(struct str *out, const struct command_row *row)
-{
-	add_text(out, "correlationId", row->correlation_id);
-	add_text(out, "causationId", row->causation_id);
-	add_text(out, "traceparent", row->traceparent);
-	add_text(out, "tracestate", row->tracestate);
-}
-
 static void add_command(struct str *out, struct request *request, const struct command_row *row,
                         bool whole)
 {
+	const struct command_shown shown = {
+	    .row = row,
+	    .detail = sees_all(request) ? row->text : incident_client_text(row),
+	    .awaits = awaited(request->generation->ibid->ledger, row),
+	    .whole = whole,
+	};
 	obj_begin(out, NULL, '{');
-	add_id(out, "id", row->id);
-	obj_text(out, "operation", row->identity.operation);
-	obj_text(out, "key", row->identity.key);
-	obj_text(out, "state", command_state_name(row->state));
-	if (row->state == COMMAND_COMPLETED || row->state == COMMAND_REJECTED ||
-	    row->state == COMMAND_FAILED)
-		obj_int(out, "status", row->status ? row->status : 204);
-	add_text(out, "resourceType", row->resource_type);
-	add_text(out, "resourceId", row->resource_id);
-	add_text(out, "code", row->reason);
-	add_text(out, "detail", sees_all(request) ? row->text : incident_client_text(row));
-	if (incident_hides(row->reason)) {
-		char id[UUID_TEXT_SIZE], incident[INCIDENT_TEXT_SIZE];
-		uuid_write(row->id, id);
-		incident_of(id, row->attempts, incident);
-		obj_text(out, "incidentId", incident);
-	}
-	add_text(out, "client", row->client);
-	add_text(out, "actor", row->actor);
-	obj_int(out, "attempts", row->attempts);
-	add_time(out, "createdAt", row->created_us);
-	add_time(out, "finishedAt", row->finished_us);
-	add_time(out, "expiresAt", row->expires_us);
-	add_text(out, "awaits", awaited(request->generation->ibid->ledger, row));
-	if (whole) {
-		add_text(out, "externalKey", external_key_of_row(&request->arena, row));
-		add_origin(out, row);
-	}
-	if (whole && row->body)
-		obj_raw(out, "result", row->body);
+	command_json(out, &request->arena, &shown, ROW_SHARED);
 	obj_end(out, '}');
 }
 
@@ -85,7 +54,6 @@ static bool may_see(const struct request *request, const char *client)
 	return sees_all(request) || (client && strcmp(client, request->principal.client) == 0);
 }
 
-/* Of a command that is completed, the audit entry says where it came from. */
 static enum ibid_code read_origin(struct request *request, struct command_row *row,
                                   struct ibid_err *err)
 {
@@ -98,10 +66,7 @@ static enum ibid_code read_origin(struct request *request, struct command_row *r
 	                                       1, &audit, &count, err);
 	if (code || !count)
 		return code;
-	row->correlation_id = audit->correlation_id;
-	row->causation_id = audit->causation_id;
-	row->traceparent = audit->traceparent;
-	row->tracestate = audit->tracestate;
+	command_take_origin(row, audit);
 	return IBID_OK;
 }
 
@@ -244,7 +209,7 @@ static void look_through(void *user)
 			add_command(&out, request, &rows[i], false);
 		obj_end(&out, ']');
 		if (count == filter.limit)
-			add_id(&out, "next", rows[count - 1].id);
+			obj_id(&out, "next", rows[count - 1].id);
 		obj_end(&out, '}');
 		answer_document(request, &out);
 	}

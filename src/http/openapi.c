@@ -811,8 +811,9 @@ static void add_times(struct str *out, const char *const *names, size_t count)
 static void add_history_schemas(struct str *out)
 {
 	static const char *const did[] = {"action", "actor", "reason", "role", "token"};
-	static const char *const proposed[] = {"action", "proposedBy", "reason"};
-	static const char *const at[] = {"at"}, *const proposed_at[] = {"proposedAt"};
+	static const char *const approval[] = {"action",   "decidedBy",  "decidedReason",
+	                                       "decision", "proposedBy", "reason"};
+	static const char *const at[] = {"at"}, *const approval_at[] = {"decidedAt", "proposedAt"};
 	obj_begin(out, "Action", '{');
 	obj_text(out, "type", "object");
 	obj_raw(out, "required", "[\"id\",\"at\",\"action\",\"actor\",\"reason\",\"role\",\"token\"]");
@@ -821,16 +822,17 @@ static void add_history_schemas(struct str *out)
 	add_texts(out, did, COUNT(did));
 	add_times(out, at, COUNT(at));
 	obj_raw(out, "parameters", "{\"type\":\"object\"}");
+	obj_raw(out, "approvalId", "{\"type\":\"string\",\"format\":\"uuid\"}");
 	obj_end(out, '}');
 	obj_raw(out, "additionalProperties", "false");
 	obj_end(out, '}');
-	obj_begin(out, "Proposal", '{');
+	obj_begin(out, "Approval", '{');
 	obj_text(out, "type", "object");
 	obj_raw(out, "required", "[\"id\",\"action\",\"proposedBy\",\"proposedAt\",\"reason\"]");
 	obj_begin(out, "properties", '{');
 	obj_raw(out, "id", "{\"type\":\"string\",\"format\":\"uuid\"}");
-	add_texts(out, proposed, COUNT(proposed));
-	add_times(out, proposed_at, COUNT(proposed_at));
+	add_texts(out, approval, COUNT(approval));
+	add_times(out, approval_at, COUNT(approval_at));
 	obj_end(out, '}');
 	obj_raw(out, "additionalProperties", "false");
 	obj_end(out, '}');
@@ -859,7 +861,9 @@ static void add_exception_schema(struct str *out)
 	obj_raw(out, "overdue", "{\"type\":\"boolean\"}");
 	obj_raw(out, "actions", names);
 	obj_raw(out, "needsApproval", names);
-	obj_raw(out, "proposal", "{\"$ref\":\"#/components/schemas/Proposal\"}");
+	obj_raw(out, "proposal", "{\"$ref\":\"#/components/schemas/Approval\"}");
+	obj_raw(out, "approvals",
+	        "{\"type\":\"array\",\"items\":{\"$ref\":\"#/components/schemas/Approval\"}}");
 	obj_raw(out, "history",
 	        "{\"type\":\"array\",\"items\":{\"$ref\":\"#/components/schemas/Action\"}}");
 	add_texts(out, texts, COUNT(texts));

@@ -4,7 +4,6 @@
  * Another tenant's event is as if it were not there. Payloads are not shown: who may look after
  * deliveries need not read what is delivered. */
 #include "base/obj.h"
-#include "http/act.h"
 #include "http/document.h"
 #include "http/failure.h"
 #include "http/openapi.h"
@@ -12,110 +11,6 @@
 #include "outbox/outbox_look.h"
 
 #include <string.h>
-
-/* ---- Documents ------------------------------------------------------------------------------ */
-
-static void add_place(struct str *out, const char *place, int32_t partition, int64_t offset)
-{
-	add_text(out, "place", place);
-	if (partition >= 0)
-		obj_int(out, "partition", partition);
-	if (offset >= 0)
-		obj_int(out, "offset", offset);
-}
-
-/* All that is paused. */
-struct pauses_found {
-	const struct pause_row *rows;
-	size_t count;
-};
-
-/* How it stands, without the event. */
-static void add_standing(struct str *out, const struct outbox_row *row, struct pauses_found pauses)
-{
-	obj_text(out, "destination", row->destination);
-	obj_text(out, "state", outbox_state_name(row->state));
-	obj_int(out, "attempts", row->attempts);
-	add_text(out, "failure", row->failure);
-	add_text(out, "reason", row->reason);
-	add_text(out, "why", row->why);
-	if (row->waits_for)
-		obj_int(out, "waitsFor", row->waits_for);
-	add_time(out, "nextAt", row->next_us);
-	add_time(out, "since", row->since_us);
-	add_text(out, "relay", row->relay);
-	add_place(out, row->place, row->partition, row->offset);
-	add_time(out, "publishedAt", row->published_us);
-	obj_begin(out, "paused", '[');
-	for (size_t i = 0; i < pauses.count; i++)
-		if (outbox_is_kept(row, &pauses.rows[i]))
-			add_pause(out, &pauses.rows[i]);
-	obj_end(out, ']');
-}
-
-static void add_item(struct str *out, const struct outbox_row *row, struct pauses_found pauses)
-{
-	obj_begin(out, NULL, '{');
-	add_id(out, "eventId", row->event_id);
-	obj_text(out, "key", row->event_key);
-	obj_text(out, "type", row->type);
-	obj_text(out, "aggregateType", row->aggregate_type);
-	obj_text(out, "aggregateId", row->aggregate_id);
-	obj_int(out, "version", row->version);
-	add_text(out, "topic", row->topic);
-	add_standing(out, row, pauses);
-	add_time(out, "createdAt", row->created_us);
-	obj_end(out, '}');
-}
-
-static void add_event(struct str *out, const struct event_row *event)
-{
-	add_id(out, "eventId", event->id);
-	add_id(out, "commandId", event->command_id);
-	obj_text(out, "key", event->key);
-	obj_text(out, "type", event->type);
-	obj_text(out, "aggregateType", event->aggregate_type);
-	obj_text(out, "aggregateId", event->aggregate_id);
-	obj_int(out, "version", event->version);
-	add_text(out, "topic", event->topic);
-	add_text(out, "partitionKey", event->partition_key);
-	add_text(out, "correlationId", event->correlation_id);
-	add_text(out, "causationId", event->causation_id);
-	add_text(out, "traceparent", event->traceparent);
-	add_text(out, "tracestate", event->tracestate);
-	add_time(out, "createdAt", event->at_us);
-}
-
-static void add_delivery(struct str *out, const struct delivery_row *row)
-{
-	obj_begin(out, NULL, '{');
-	obj_text(out, "destination", row->destination);
-	add_place(out, row->place, row->partition, row->offset);
-	obj_int(out, "token", row->token);
-	add_time(out, "at", row->at_us);
-	obj_end(out, '}');
-}
-
-static void add_file(struct str *out, const struct outbox_file *file)
-{
-	static const struct uuid none;
-	obj_begin(out, NULL, '{');
-	add_event(out, &file->event);
-	obj_begin(out, "destinations", '[');
-	for (size_t i = 0; i < file->row_count; i++) {
-		obj_begin(out, NULL, '{');
-		add_standing(out, &file->rows[i], (struct pauses_found){file->pauses, file->pause_count});
-		if (memcmp(&file->exceptions[i], &none, sizeof none) != 0)
-			add_id(out, "exceptionId", file->exceptions[i]);
-		obj_end(out, '}');
-	}
-	obj_end(out, ']');
-	obj_begin(out, "deliveries", '[');
-	for (size_t i = 0; i < file->delivery_count; i++)
-		add_delivery(out, &file->deliveries[i]);
-	obj_end(out, ']');
-	obj_end(out, '}');
-}
 
 /* ---- Looking -------------------------------------------------------------------------------- */
 
@@ -136,7 +31,7 @@ static void look_up(void *user)
 	} else if (code) {
 		failure_answer(request, &err);
 	} else {
-		add_file(&out, &file);
+		outbox_file_json(&out, &file, ROW_SHARED);
 		answer_document(request, &out);
 	}
 	request_answered(request);
@@ -192,10 +87,10 @@ static void answer_page(struct request *request, const struct outbox_row *rows, 
 	obj_begin(&out, NULL, '{');
 	obj_begin(&out, "items", '[');
 	for (size_t i = 0; i < count; i++)
-		add_item(&out, &rows[i], pauses);
+		outbox_json(&out, &rows[i], pauses, NULL, ROW_SHARED);
 	obj_end(&out, ']');
 	if (full)
-		add_text(&out, "next", outbox_place_text(&request->arena, &rows[count - 1]));
+		obj_text_if(&out, "next", outbox_place_text(&request->arena, &rows[count - 1]));
 	obj_end(&out, '}');
 	answer_document(request, &out);
 }
@@ -316,6 +211,7 @@ void add_outbox_schemas(struct str *out)
 	add_members(out, event_members);
 	add_members(out, standing_members);
 	obj_raw(out, "paused", ARRAY_OF("Pause"));
+	obj_raw(out, "exceptionId", id_schema);
 	add_state_schema(out);
 	end_schema(out);
 	begin_schema(out, "Outbox", "[\"items\"]");
@@ -323,12 +219,6 @@ void add_outbox_schemas(struct str *out)
 	obj_raw(out, "next",
 	        "{\"type\":\"string\",\"description\":\"`after` of the next page; missing on the last "
 	        "one\"}");
-	end_schema(out);
-	begin_schema(out, "OutboxStanding", "[\"destination\",\"state\",\"attempts\",\"paused\"]");
-	add_members(out, standing_members);
-	obj_raw(out, "paused", ARRAY_OF("Pause"));
-	add_state_schema(out);
-	obj_raw(out, "exceptionId", id_schema);
 	end_schema(out);
 	begin_schema(out, "OutboxDelivery", "[\"destination\",\"place\",\"token\",\"at\"]");
 	add_members(out, delivery_members);
@@ -338,7 +228,7 @@ void add_outbox_schemas(struct str *out)
 	             "\"version\",\"createdAt\",\"destinations\",\"deliveries\"]");
 	add_members(out, event_members);
 	add_members(out, origin_members);
-	obj_raw(out, "destinations", ARRAY_OF("OutboxStanding"));
+	obj_raw(out, "destinations", ARRAY_OF("OutboxItem"));
 	obj_raw(out, "deliveries", ARRAY_OF("OutboxDelivery"));
 	end_schema(out);
 }

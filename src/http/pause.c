@@ -1,22 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pause.c -- what is paused. Event types of another tenant are as if they were not. */
 #include "base/obj.h"
-#include "http/act.h"
 #include "http/document.h"
 #include "http/failure.h"
-
-void add_pause(struct str *out, const struct pause_row *row)
-{
-	obj_begin(out, NULL, '{');
-	obj_text(out, "kind", pause_kind_name(row->kind));
-	if (*row->name)
-		obj_text(out, "name", row->name);
-	obj_text(out, "source", pause_source_name(row->source));
-	obj_text(out, "by", row->by);
-	obj_text(out, "reason", row->reason);
-	add_time(out, "since", row->since_us);
-	obj_end(out, '}');
-}
+#include "http/request.h"
 
 static void look_through(void *user)
 {
@@ -30,10 +17,7 @@ static void look_through(void *user)
 		failure_answer(request, &err);
 	} else {
 		obj_begin(&out, NULL, '{');
-		obj_begin(&out, "items", '[');
-		for (size_t i = 0; i < count; i++)
-			add_pause(&out, &rows[i]);
-		obj_end(&out, ']');
+		row_add_list(&out, "items", &pause_shape, rows, count, ROW_SHARED);
 		obj_end(&out, '}');
 		answer_document(request, &out);
 	}

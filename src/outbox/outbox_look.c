@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "outbox/outbox_look.h"
 
+#include "base/obj.h"
 #include "desk/exception.h"
 #include "outbox/delivery.h"
 #include "outbox/pause.h"
+
+#include <string.h>
 
 bool outbox_is_kept(const struct outbox_row *row, const struct pause_row *pause)
 {
@@ -57,4 +60,33 @@ enum ibid_code outbox_file_read(struct store *store, struct arena *arena, const 
 	if (!code)
 		*ret = file;
 	return code;
+}
+
+void outbox_json(struct str *out, const struct outbox_row *row, struct pauses_found pauses,
+                 const struct uuid *exception, enum row_view view)
+{
+	static const struct uuid none;
+	obj_begin(out, NULL, '{');
+	row_add_json(out, &outbox_shape, row, view);
+	obj_begin(out, "paused", '[');
+	for (size_t i = 0; i < pauses.count; i++)
+		if (outbox_is_kept(row, &pauses.rows[i]))
+			row_add_object(out, NULL, &pause_shape, &pauses.rows[i], view);
+	obj_end(out, ']');
+	if (exception && memcmp(exception, &none, sizeof none) != 0)
+		obj_id(out, "exceptionId", *exception);
+	obj_end(out, '}');
+}
+
+void outbox_file_json(struct str *out, const struct outbox_file *file, enum row_view view)
+{
+	obj_begin(out, NULL, '{');
+	row_add_json(out, &event_shape, &file->event, view);
+	obj_begin(out, "destinations", '[');
+	for (size_t i = 0; i < file->row_count; i++)
+		outbox_json(out, &file->rows[i], (struct pauses_found){file->pauses, file->pause_count},
+		            &file->exceptions[i], view);
+	obj_end(out, ']');
+	row_add_list(out, "deliveries", &delivery_shape, file->deliveries, file->delivery_count, view);
+	obj_end(out, '}');
 }

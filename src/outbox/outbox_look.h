@@ -24,4 +24,16 @@ IBID_CHECK enum ibid_code outbox_file_read(struct store *store, struct arena *ar
                                            const char *tenant, const struct uuid *id,
                                            struct outbox_file *ret, struct ibid_err *err);
 
+/* All that is paused. */
+struct pauses_found {
+	const struct pause_row *rows;
+	size_t count;
+};
+
+/* An object: how an event stands toward a destination, and what keeps it from there. `exception`:
+ * the open one about it; NULL, or all zero: none. */
+void outbox_json(struct str *out, const struct outbox_row *row, struct pauses_found pauses,
+                 const struct uuid *exception, enum row_view view);
+void outbox_file_json(struct str *out, const struct outbox_file *file, enum row_view view);
+
 #endif

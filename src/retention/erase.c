@@ -214,7 +214,7 @@ char *erasure_json(const struct erasure_report *report)
 	struct str out = STR_INIT(4096);
 	char id[UUID_TEXT_SIZE];
 	uuid_write(report->id, id);
-	str_addf(&out, "{\"dry_run\":%s", report->dry_run ? "true" : "false");
+	str_addf(&out, "{\"dryRun\":%s", report->dry_run ? "true" : "false");
 #define ADD_COUNT(name, meaning)                                                                   \
 	str_addf(&out, ",\"" #name "\":%lld", (long long)report->count.name);
 	ERASURE_COUNTS(ADD_COUNT)

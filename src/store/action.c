@@ -32,14 +32,14 @@ static const struct row_column approval_columns[] = {
     APPROVAL(TEXT, subject_type, subject_type, .json = ""),
     APPROVAL(TEXT, subject_id, subject_id, .json = ""),
     APPROVAL(TEXT, action, action),
-    APPROVAL(JSON, parameters, parameters),
+    APPROVAL(JSON, parameters, parameters, .json = ""), /* an answer that waits is not shown */
     APPROVAL(TEXT, proposed_by, proposed_by),
-    APPROVAL(TEXT, proposed_token, proposed_token),
+    APPROVAL(TEXT, proposed_token, proposed_token, .inside = true),
     APPROVAL(TEXT, reason, reason),
     APPROVAL(TIME, proposed_at, proposed_us),
     APPROVAL(WORD, decision, decision, .words = &approval_decision_words),
     APPROVAL(TEXT, decided_by, decided_by),
-    APPROVAL(TEXT, decided_token, decided_token),
+    APPROVAL(TEXT, decided_token, decided_token, .inside = true),
     APPROVAL(TEXT, decided_reason, decided_reason),
     APPROVAL(TIME_OR_NONE, decided_at, decided_us),
 };

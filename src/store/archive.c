@@ -4,12 +4,13 @@
 
 #include "store/run.h"
 
-#define ARCHIVE(kind, column, member) ROW_COLUMN(kind, struct archive_row, column, member)
+#define ARCHIVE(kind, column, member, ...)                                                         \
+	ROW_COLUMN(kind, struct archive_row, column, member, __VA_ARGS__)
 static const struct row_column columns[] = {
     ARCHIVE(TIME, at, at_us),
     ARCHIVE(TEXT, file, file),
-    ARCHIVE(TEXT, range_from, range_from),
-    ARCHIVE(TEXT, range_to, range_to),
+    ARCHIVE(TEXT, range_from, range_from, .json = "from"),
+    ARCHIVE(TEXT, range_to, range_to, .json = "to"),
     ARCHIVE(UUID, first_id, first_id),
     ARCHIVE(UUID, last_id, last_id),
     ARCHIVE(LONG, events, events),

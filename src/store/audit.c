@@ -8,9 +8,9 @@
 	ROW_COLUMN(kind, struct audit_row, column, member, __VA_ARGS__)
 static const struct row_column columns[] = {
     AUDIT(UUID, id, id),
-    AUDIT(UUID, command_id, command_id),
-    AUDIT(TEXT, tenant, tenant),
-    AUDIT(TEXT, operation, operation),
+    AUDIT(UUID, command_id, command_id, .json = ""),
+    AUDIT(TEXT, tenant, tenant, .json = ""),
+    AUDIT(TEXT, operation, operation, .json = ""),
     AUDIT(TEXT, fact, fact),
     AUDIT(TEXT, outcome, outcome),
     AUDIT(INT, contract_version, contract_version),

@@ -5,21 +5,21 @@
 #include "store/run.h"
 
 static const struct row_column columns[] = {
-    ROW_COLUMN(TEXT, struct duplicate_row, tenant, tenant),
-    ROW_COLUMN(UUID, struct duplicate_row, command_id, command_id),
-    ROW_COLUMN(TIME, struct duplicate_row, first_at, first_us),
-    ROW_COLUMN(TIME, struct duplicate_row, last_at, last_us),
+    ROW_COLUMN(TEXT, struct duplicate_row, tenant, tenant, .json = ""),
+    ROW_COLUMN(UUID, struct duplicate_row, command_id, command_id, .json = ""),
     ROW_COLUMN(LONG, struct duplicate_row, count, count),
-    ROW_COLUMN(LONG, struct duplicate_row, unlisted, unlisted),
+    ROW_COLUMN(TIME_OR_NONE, struct duplicate_row, first_at, first_us),
+    ROW_COLUMN(TIME_OR_NONE, struct duplicate_row, last_at, last_us),
+    ROW_COLUMN(LONG, struct duplicate_row, unlisted, unlisted, .json = "notListed"),
 };
 const struct row_shape duplicate_shape = ROW_SHAPE(struct duplicate_row, columns);
 
 static const struct row_column seen_columns[] = {
-    ROW_COLUMN(TEXT, struct duplicate_seen_row, tenant, tenant),
-    ROW_COLUMN(UUID, struct duplicate_seen_row, command_id, command_id),
+    ROW_COLUMN(TEXT, struct duplicate_seen_row, tenant, tenant, .json = ""),
+    ROW_COLUMN(UUID, struct duplicate_seen_row, command_id, command_id, .json = ""),
     ROW_COLUMN(TIME, struct duplicate_seen_row, at, at_us),
-    ROW_COLUMN(TEXT, struct duplicate_seen_row, client, client),
-    ROW_COLUMN(TEXT, struct duplicate_seen_row, actor, actor),
+    ROW_COLUMN(TEXT, struct duplicate_seen_row, client, client, .none = NONE_EMPTY),
+    ROW_COLUMN(TEXT, struct duplicate_seen_row, actor, actor, .none = NONE_EMPTY),
     ROW_COLUMN(TEXT, struct duplicate_seen_row, decision, decision),
     ROW_COLUMN(HASH, struct duplicate_seen_row, fingerprint, fingerprint),
 };

@@ -7,7 +7,7 @@
 #define ERASURE(kind, column, member, ...)                                                         \
 	ROW_COLUMN(kind, struct erasure_row, column, member, __VA_ARGS__)
 static const struct row_column columns[] = {ERASURE(TEXT, tenant, tenant),
-                                            ERASURE(UUID, id, id),
+                                            ERASURE(UUID, id, id, .json = "erasure"),
                                             ERASURE(TEXT, by, by),
                                             ERASURE(TEXT, reason, reason),
                                             ERASURE(JSON, selection, selection),

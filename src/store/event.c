@@ -7,16 +7,16 @@
 #define EVENT(kind, column, member, ...)                                                           \
 	ROW_COLUMN(kind, struct event_row, column, member, __VA_ARGS__)
 static const struct row_column columns[] = {
-    EVENT(UUID, id, id),
+    EVENT(UUID, id, id, .json = "eventId"),
     EVENT(UUID, command_id, command_id),
-    EVENT(TEXT, tenant, tenant),
+    EVENT(TEXT, tenant, tenant, .inside = true),
     EVENT(TEXT, aggregatetype, aggregate_type, .json = "aggregateType"),
     EVENT(TEXT, aggregateid, aggregate_id, .json = "aggregateId"),
     EVENT(TEXT, type, type),
-    EVENT(JSON, payload, payload),
+    EVENT(JSON, payload, payload, .inside = true),
     EVENT(LONG, version, version),
     EVENT(TEXT, key, key),
-    EVENT(INT, ordinal, ordinal),
+    EVENT(INT, ordinal, ordinal, .inside = true),
     EVENT(TEXT, correlation_id, correlation_id),
     EVENT(TEXT, causation_id, causation_id),
     EVENT(TEXT, traceparent, traceparent),
@@ -24,7 +24,7 @@ static const struct row_column columns[] = {
     EVENT(TIME, created_at, at_us),
     EVENT(TEXT, topic, topic),
     EVENT(TEXT, partition_key, partition_key),
-    EVENT(JSON, headers, headers),
+    EVENT(JSON, headers, headers, .inside = true),
 };
 const struct row_shape event_shape = ROW_SHAPE(struct event_row, columns);
 

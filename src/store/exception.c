@@ -11,14 +11,14 @@ WORDS_DEFINE(exception_state, exception_state, EXCEPTION_STATES);
 #define ITEM(kind, column, member, ...)                                                            \
 	ROW_COLUMN(kind, struct exception_row, column, member, __VA_ARGS__)
 static const struct row_column columns[] = {
-    ITEM(TEXT, tenant, tenant),
     ITEM(UUID, id, id),
+    ITEM(TEXT, tenant, tenant, .inside = true),
     ITEM(WORD, queue, queue, .words = &exception_queue_words),
     ITEM(WORD, state, state, .words = &exception_state_words),
     ITEM(WORD, severity, severity, .words = &exception_severity_words),
     ITEM(TEXT, subject_type, subject_type),
     ITEM(TEXT, subject_id, subject_id),
-    ITEM(TEXT, business_key, business_key),
+    ITEM(TEXT, business_key, business_key, .json = "key"),
     ITEM(TEXT, source, source),
     ITEM(TEXT, payload_ref, payload_ref),
     ITEM(TEXT, reason, reason),

@@ -102,13 +102,14 @@ static const struct row_column lane_columns[] = {
 const struct row_shape lane_shape = ROW_SHAPE(struct lane_row, lane_columns);
 
 static const struct row_column delivery_columns[] = {
-    ROW_COLUMN(TEXT, struct delivery_row, tenant, tenant),
-    ROW_COLUMN(UUID, struct delivery_row, event_id, event_id),
+    ROW_COLUMN(TEXT, struct delivery_row, tenant, tenant, .json = ""),
+    ROW_COLUMN(UUID, struct delivery_row, event_id, event_id, .json = ""),
     ROW_COLUMN(TEXT, struct delivery_row, destination, destination),
     ROW_COLUMN(LONG, struct delivery_row, token, token),
     ROW_COLUMN(TEXT, struct delivery_row, place, place),
-    ROW_COLUMN(INT, struct delivery_row, partition, partition),
-    ROW_COLUMN(LONG, struct delivery_row, position, offset, .json = "offset"),
+    ROW_COLUMN(INT, struct delivery_row, partition, partition, .none = NONE_NEGATIVE),
+    ROW_COLUMN(LONG, struct delivery_row, position, offset, .json = "offset",
+               .none = NONE_NEGATIVE),
     ROW_COLUMN(TIME, struct delivery_row, at, at_us),
 };
 const struct row_shape delivery_shape = ROW_SHAPE(struct delivery_row, delivery_columns);
@@ -136,9 +137,9 @@ const struct row_shape hold_shape = ROW_SHAPE(struct hold_row, hold_columns);
 #define STATUS(kind, column, member, ...)                                                          \
 	ROW_COLUMN(kind, struct outbox_row, column, member, __VA_ARGS__)
 static const struct row_column outbox_columns[] = {
-    STATUS(TEXT, tenant, tenant),
+    STATUS(TEXT, tenant, tenant, .inside = true),
     STATUS(UUID, event_id, event_id),
-    STATUS(TEXT, event_key, event_key),
+    STATUS(TEXT, event_key, event_key, .json = "key"),
     STATUS(TEXT, type, type),
     STATUS(TEXT, aggregate_type, aggregate_type),
     STATUS(TEXT, aggregate_id, aggregate_id),
@@ -150,13 +151,13 @@ static const struct row_column outbox_columns[] = {
     STATUS(TEXT, failure, failure),
     STATUS(TEXT, reason, reason),
     STATUS(TEXT, why, why),
-    STATUS(LONG, waits_for, waits_for),
+    STATUS(LONG, waits_for, waits_for, .none = NONE_EMPTY),
     STATUS(TIME_OR_NONE, next_at, next_us),
     STATUS(TIME_OR_NONE, since, since_us),
     STATUS(TEXT, relay, relay),
     STATUS(TEXT, place, place),
-    STATUS(INT, partition, partition),
-    STATUS(LONG, position, offset, .json = "offset"),
+    STATUS(INT, partition, partition, .none = NONE_NEGATIVE),
+    STATUS(LONG, position, offset, .json = "offset", .none = NONE_NEGATIVE),
     STATUS(TIME_OR_NONE, published_at, published_us),
     STATUS(TIME, created_at, created_us),
 };
@@ -186,8 +187,8 @@ static const struct row_column backlog_columns[] = {
     ROW_COLUMN(LONG, struct backlog_row, held, held),
     ROW_COLUMN(LONG, struct backlog_row, failed, failed),
     ROW_COLUMN(LONG, struct backlog_row, parked, parked),
-    ROW_COLUMN(LONG, struct backlog_row, oldest, oldest_us),
-    ROW_COLUMN(LONG, struct backlog_row, leased, leased),
+    ROW_COLUMN(LONG, struct backlog_row, oldest, oldest_us, .json = "oldestUs"),
+    ROW_COLUMN(LONG, struct backlog_row, leased, leased, .json = "lanesLeased"),
     ROW_COLUMN(TIME_OR_NONE, struct backlog_row, moved_at, moved_us),
 };
 const struct row_shape backlog_shape = ROW_SHAPE(struct backlog_row, backlog_columns);

@@ -9,10 +9,10 @@ WORDS_DEFINE(pause_source, pause_source, PAUSE_SOURCES);
 
 static const struct row_column columns[] = {
     ROW_COLUMN(WORD, struct pause_row, kind, kind, .words = &pause_kind_words),
-    ROW_COLUMN(TEXT, struct pause_row, tenant, tenant),
-    ROW_COLUMN(TEXT, struct pause_row, name, name),
+    ROW_COLUMN(TEXT, struct pause_row, tenant, tenant, .none = NONE_EMPTY, .inside = true),
+    ROW_COLUMN(TEXT, struct pause_row, name, name, .none = NONE_EMPTY),
     ROW_COLUMN(WORD, struct pause_row, source, source, .words = &pause_source_words),
-    ROW_COLUMN(TEXT, struct pause_row, paused_by, by),
+    ROW_COLUMN(TEXT, struct pause_row, paused_by, by, .json = "by"),
     ROW_COLUMN(TEXT, struct pause_row, reason, reason),
     ROW_COLUMN(TIME, struct pause_row, since, since_us),
     ROW_COLUMN(TEXT, struct pause_row, item_tenant, item_tenant, .json = ""),

@@ -6,7 +6,6 @@
 #include "base/obj.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <string.h>
 
 /* ---- Names ---------------------------------------------------------------------------------- */
@@ -222,37 +221,6 @@ void row_list_read(struct row_list *list, const struct row_source *source)
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-enum { JSON_NAME_SIZE = 64 };
-
-static const char *json_name(const struct row_column *column, char ret[JSON_NAME_SIZE])
-{
-	size_t size = 0;
-	if (column->json)
-		return column->json;
-	for (const char *from = column->name; *from && size < JSON_NAME_SIZE - 1; from++) {
-		bool upper = *from == '_' && from[1];
-		from += upper;
-		ret[size++] = (char)(upper ? toupper((unsigned char)*from) : *from);
-	}
-	ret[size] = '\0';
-	return ret;
-}
-
-static void add_names(struct str *out, const char *name, const char *names)
-{
-	char word[JSON_NAME_SIZE * 2];
-	obj_begin(out, name, '[');
-	while (*names) {
-		size_t size = strcspn(names, ",");
-		assert(size < sizeof word);
-		memcpy(word, names, size);
-		word[size] = '\0';
-		obj_text(out, NULL, word);
-		names += size + (names[size] == ',');
-	}
-	obj_end(out, ']');
-}
-
 static void add_value(struct str *out, const char *name, const struct sql_value *value)
 {
 	char text[SHA256_TEXT_SIZE];
@@ -268,18 +236,28 @@ static void add_value(struct str *out, const char *name, const struct sql_value 
 	obj_text(out, name, text);
 }
 
-void row_add_json(struct str *out, const struct row_shape *shape, const void *row)
+static bool is_none(const struct row_column *column, const struct sql_value *value)
+{
+	if (value->null || (value->type == COLUMN_TIME_OR_NONE && !value->number))
+		return true;
+	if (column->none == NONE_EMPTY)
+		return value->text ? !*value->text : !value->number;
+	return column->none == NONE_NEGATIVE && value->number < 0;
+}
+
+void row_add_json(struct str *out, const struct row_shape *shape, const void *row,
+                  enum row_view view)
 {
 	struct arena arena = {0};
 	for (size_t i = 0; i < shape->count; i++) {
 		const struct row_column *column = &shape->columns[i];
-		char camel[JSON_NAME_SIZE];
-		const char *name = json_name(column, camel);
+		char camel[OBJ_NAME_SIZE];
+		const char *name = column->json ? column->json : obj_camel(column->name, camel);
 		struct sql_value value = row_value(column, row, &arena);
-		if (!*name || value.null || (value.type == COLUMN_TIME_OR_NONE && !value.number))
+		if (!*name || (column->inside && view == ROW_SHARED) || is_none(column, &value))
 			continue;
 		if (column->type == COLUMN_NAMES || column->type == COLUMN_BITS)
-			add_names(out, name, value.text);
+			names_json(out, name, value.text);
 		else if (column->type == COLUMN_JSON)
 			obj_raw(out, name, value.text);
 		else
@@ -287,4 +265,21 @@ void row_add_json(struct str *out, const struct row_shape *shape, const void *ro
 	}
 	out->failed = out->failed || arena.failed;
 	arena_release(&arena);
+}
+
+void row_add_object(struct str *out, const char *name, const struct row_shape *shape,
+                    const void *row, enum row_view view)
+{
+	obj_begin(out, name, '{');
+	row_add_json(out, shape, row, view);
+	obj_end(out, '}');
+}
+
+void row_add_list(struct str *out, const char *name, const struct row_shape *shape,
+                  const void *rows, size_t count, enum row_view view)
+{
+	obj_begin(out, name, '[');
+	for (size_t i = 0; i < count; i++)
+		row_add_object(out, NULL, shape, (const char *)rows + i * shape->size, view);
+	obj_end(out, ']');
 }

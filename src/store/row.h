@@ -38,12 +38,17 @@ enum column_type {
 	COLUMN_HASH,
 };
 
+/* What stands for none where a member can't be NULL. */
+enum row_none { NONE_IS_NULL, NONE_EMPTY /* 0 or "" */, NONE_NEGATIVE };
+
 struct row_column {
 	const char *name;    /* in the schema: "opened_at"; SQLite's is called opened_us */
 	const char *json;    /* NULL: as the name, in camelCase; "": it is not in JSON */
 	struct words *words; /* COLUMN_WORD, COLUMN_BITS */
 	size_t offset;
 	enum column_type type;
+	enum row_none none;
+	bool inside; /* only in the JSON of ROW_WHOLE */
 };
 
 struct row_shape {
@@ -112,7 +117,17 @@ void row_list_read(struct row_list *list, const struct row_source *source);
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-/* The members of a row, without braces; what is NULL or has no time is left out. */
-void row_add_json(struct str *out, const struct row_shape *shape, const void *row);
+/* Who reads it: clients of the server, or those who may open the store. */
+enum row_view { ROW_SHARED, ROW_WHOLE };
+
+/* The members of a row, without braces; what is none is left out. */
+void row_add_json(struct str *out, const struct row_shape *shape, const void *row,
+                  enum row_view view);
+
+/* A row as an object, and rows as an array of them; name NULL: no member. */
+void row_add_object(struct str *out, const char *name, const struct row_shape *shape,
+                    const void *row, enum row_view view);
+void row_add_list(struct str *out, const char *name, const struct row_shape *shape,
+                  const void *rows, size_t count, enum row_view view);
 
 #endif

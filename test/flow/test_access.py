@@ -72,14 +72,14 @@ class Access:
         self.assertEqual(made["roles"], ["operator", "approver"])
         self.assertNotEqual(made["token"], text)
         newest, first = self.listed()
-        self.assertEqual((newest["id"], newest["client"], newest["expires_at"]), (made["id"], "ops", None))
-        self.assertEqual({name: first[name] for name in ("id", "tenant", "client", "roles", "created_by", "state")},
-                         {"id": fields["id"], "tenant": "t", "client": "web", "roles": ["client"], "created_by": "ann",
+        self.assertEqual((newest["id"], newest["client"], newest.get("expiresAt")), (made["id"], "ops", None))
+        self.assertEqual({name: first[name] for name in ("id", "tenant", "client", "roles", "createdBy", "state")},
+                         {"id": fields["id"], "tenant": "t", "client": "web", "roles": ["client"], "createdBy": "ann",
                           "state": "valid"})
         revoked, _ = self.ibid("token", "revoke", fields["id"], "--by", "ben")
         self.assertIn("by ben", revoked)
         self.ibid("token", "revoke", fields["id"], "--by", "eve")  # once and for good
-        self.assertEqual([row["revoked_by"] for row in self.listed()], [None, "ben"])
+        self.assertEqual([row.get("revokedBy") for row in self.listed()], [None, "ben"])
         self.create("web", "client", "other")
         self.assertEqual(len(self.listed()), 3)
         self.assertEqual([row["tenant"] for row in self.listed("--tenant", "other")], ["other"])

@@ -120,10 +120,10 @@ class Archives(Relays):
         self.assertFalse(os.path.exists(self.archive))
         said = self.retained()
         self.assertEqual(dry["events"], said["events"])
-        held = {(row["destination"], row["state"]): row["events"] for row in said["held_back"]}
+        held = {(row["destination"], row["state"]): row["events"] for row in said["heldBack"]}
         self.assertEqual(held, {("out", "UNPUBLISHED"): 1, ("other", "UNPUBLISHED"): 3, ("other", "PARKED"): 1,
                                 ("out", "WAITS"): 1})
-        self.assertEqual({row["since"][:4] for row in said["held_back"]}, {time.strftime(
+        self.assertEqual({row["since"][:4] for row in said["heldBack"]}, {time.strftime(
             "%Y", time.gmtime(time.time() - DAYS * 86400))})
         left = {str(row[0]) for row in self.rows("select id from " + self.ledger("event"))}
         if self.store == "sqlite":
@@ -134,14 +134,14 @@ class Archives(Relays):
         else:  # a month stays as a whole, and it is said why
             self.assertEqual((said["events"], said["archives"]), (0, []))
             self.assertLessEqual(set(stays + done + nowhere + skipped), left)
-            self.assertRegex(said["held_back"][0]["month"], r"^\d{8}-\d{8}$")
+            self.assertRegex(said["heldBack"][0]["month"], r"^\d{8}-\d{8}$")
         self.assertRegex(self.retain().stdout, r"(?m)^held back .*1 event PARKED at other, since 20")
         for id_ in stays:  # once they are through, they go
             for to in ("out", "other"):
                 self.put([], [("t", id_, to, 2, 5000000, "file", 8)], [])
         self.write_sql("delete from %s where state <> 'SKIPPED'" % self.ledger("delivery_hold"))
         said = self.retained()
-        self.assertEqual(said["held_back"], [])
+        self.assertEqual(said["heldBack"], [])
         self.assertLessEqual(self.events(), 1)
         self.assertEqual(self.number("select count(*) from " + self.ledger("delivery_hold")), 0)
         self.assertLessEqual(set(stays + done + nowhere + skipped), {row["id"] for row in self.archived()})

@@ -75,7 +75,7 @@ class Cases:
 
     def submit(self, operation, key, payload, code=EXECUTED, **who):
         told = json.loads(self.ibid(*self.submission(operation, key, **who), code=code, stdin=json.dumps(payload)).stdout)
-        told.pop("age_ms", None)
+        told.pop("ageMs", None)
         return told
 
     def fresh(self, operation, payload, code=EXECUTED):
@@ -126,7 +126,7 @@ class Cases:
         return {"sourceSystem": "portal", "externalComplaintId": number, "subject": "Noise", "supervisorId": "USR-1901"}
 
     def open_case(self, number="EXT-991"):
-        return self.fresh("create-case", self.complaint(number))["resource_id"]
+        return self.fresh("create-case", self.complaint(number))["resourceId"]
 
     def ready(self, operation):
         """A case in which the action is possible, and what the action asks for."""
@@ -158,13 +158,13 @@ class Cases:
         asked = {"caseId": case_id, "reasonCode": "REPEAT_VIOLATION", "comment": "Repeated breach within review window"}
         first = self.submit("escalate-case", "k", asked)
         self.assertEqual((first["decision"], first["status"], first["replayed"]), ("executed", 202, False))
-        self.assertEqual(first["body"], {"escalationId": first["resource_id"], "caseId": case_id, "caseVersion": 1})
+        self.assertEqual(first["body"], {"escalationId": first["resourceId"], "caseId": case_id, "caseVersion": 1})
         for _ in range(3):
             again = self.submit("escalate-case", "k", asked)
             self.assertEqual(again, dict(first, replayed=True))
         self.assertEqual(self.case(case_id), ("ESCALATED", 2))
         self.assertEqual(self.sql("select id, source_case_version, reason_code, escalated_by from case_escalation"),
-                         [(first["resource_id"], 1, "REPEAT_VIOLATION", "ann")])
+                         [(first["resourceId"], 1, "REPEAT_VIOLATION", "ann")])
         self.assertEqual(self.sql("select case_id, source_case_version, task_type, assignee_id, status from review_task"),
                          [(case_id, 1, "SUPERVISOR_REVIEW", "USR-1901", "OPEN")])
         self.assertEqual(self.sql("select case_id, source_case_version, notice_type, recipient from case_notice"),
@@ -202,10 +202,10 @@ class Cases:
         for more in ({}, {"comment": "another"}, {"caseVersion": 1}):
             told = self.fresh("escalate-case", dict(asked, **more))
             self.assertEqual((told["decision"], told["status"], told["body"]), ("linked", 200, first["body"]))
-            self.assertEqual(told["resource_id"], first["resource_id"])
+            self.assertEqual(told["resourceId"], first["resourceId"])
         for more in ({}, {"caseVersion": 1}):
             told = self.rejected("ESCALATED_OTHERWISE", 409, "escalate-case", dict(asked, reasonCode="PUBLIC_SAFETY", **more))
-            self.assertIn(first["resource_id"], told["text"])
+            self.assertIn(first["resourceId"], told["text"])
         self.assert_one_effect("escalate-case", case_id)
         self.assertEqual((self.count("review_task"), self.count("case_notice")), (1, 1))
 
@@ -215,7 +215,7 @@ class Cases:
         first = self.fresh("escalate-case", asked)
         self.fresh("assign-case", {"caseId": case_id, "officerId": "USR-7"})
         late = self.fresh("escalate-case", dict(asked, caseVersion=1))
-        self.assertEqual((late["decision"], late["resource_id"]), ("linked", first["resource_id"]))
+        self.assertEqual((late["decision"], late["resourceId"]), ("linked", first["resourceId"]))
         self.assertRegex(self.rejected("CASE_CHANGED", 409, "escalate-case", dict(asked, caseVersion=2))["text"], "version 3")
         self.rejected("CASE_CHANGED", 409, "escalate-case", dict(asked, caseVersion=4))
         second = self.fresh("escalate-case", dict(asked, reasonCode="PUBLIC_SAFETY"))
@@ -228,7 +228,7 @@ class Cases:
     def test_a_complaint_has_one_case_whatever_the_key(self):
         first = self.submit("create-case", "a", self.complaint("EXT-991"))
         self.assertEqual((first["decision"], first["status"]), ("executed", 201))
-        self.assertEqual(first["body"], {"caseId": first["resource_id"], "status": "OPEN", "version": 1})
+        self.assertEqual(first["body"], {"caseId": first["resourceId"], "status": "OPEN", "version": 1})
         self.assertEqual(self.submit("create-case", "a", self.complaint("EXT-991")), dict(first, replayed=True))
         second = self.submit("create-case", "b", dict(self.complaint("EXT-991"), subject="Told again"))
         self.assertEqual((second["decision"], second["status"], second["body"]), ("linked", 200, first["body"]))
@@ -239,15 +239,15 @@ class Cases:
         self.assertEqual(self.sql("select outcome from ibid.audit order by outcome"), [("executed",), ("linked",)])
 
     def test_other_sources_and_tenants_have_cases_of_their_own(self):
-        ids = {self.open_case(), self.fresh("create-case", dict(self.complaint("EXT-991"), sourceSystem="mail"))["resource_id"],
-               self.submit("create-case", "k", self.complaint("EXT-991"), tenant="u")["resource_id"]}
+        ids = {self.open_case(), self.fresh("create-case", dict(self.complaint("EXT-991"), sourceSystem="mail"))["resourceId"],
+               self.submit("create-case", "k", self.complaint("EXT-991"), tenant="u")["resourceId"]}
         self.assertEqual(len(ids), 3)
         self.assertEqual(self.events("CaseCreated"), 3)
 
     def test_many_at_once_open_one_case(self):
         for name, keys in (("same", ["k"] * RACERS), ("other", ["k%d" % n for n in range(RACERS)])):
             told = self.race([("create-case", name + key, self.complaint(name)) for key in keys])
-            self.assertEqual(len({answer["resource_id"] for answer in told}), 1, told)
+            self.assertEqual(len({answer["resourceId"] for answer in told}), 1, told)
             self.assertEqual(len([answer for answer in told if answer["decision"] == "executed" and not answer["replayed"]]), 1, told)
         self.assertEqual(self.count("enforcement_case"), 2)
         self.assertEqual(self.count("case_sla_timer where status = 'ACTIVE'"), 2)
@@ -264,7 +264,7 @@ class Cases:
         self.assertEqual(len({json.dumps(answer["body"], sort_keys=True) for answer in told}), 1)
         self.assertEqual(self.count("case_sla_timer where sla_type = 'INVESTIGATION'"), 1)
         first = self.fresh("start-sla-timer", dict(asks, slaType="FIRST_RESPONSE"))
-        self.assertEqual((first["decision"], first["resource_id"]), ("linked", case_id))  # create-case has started it
+        self.assertEqual((first["decision"], first["resourceId"]), ("linked", case_id))  # create-case has started it
 
     def test_closing_stops_the_timers_and_reopening_starts_one(self):
         case_id = self.open_case()
@@ -362,7 +362,7 @@ class Cases:
             first = self.fresh(operation, asked)
             self.fresh("close-case", dict(CLOSE[1], caseId=case_id))
             told = self.fresh(operation, asked)
-            self.assertEqual((told["decision"], told["resource_id"]), ("linked", first["resource_id"]))
+            self.assertEqual((told["decision"], told["resourceId"]), ("linked", first["resourceId"]))
         self.rejected("APPROVED_OTHERWISE", 409, "approve-action", dict(asked, actionType="WARNING"))
 
     def test_a_report_says_what_was_known(self):
@@ -426,7 +426,7 @@ class Cases:
                 first = [answer for answer in told if answer["decision"] == "executed" and not answer["replayed"]]
                 self.assertEqual(len(first), 1, told)
                 self.assertEqual({answer["decision"] for answer in told}, {"executed", others}, told)
-                self.assertEqual(len({answer["resource_id"] for answer in told}), 1, told)
+                self.assertEqual(len({answer["resourceId"] for answer in told}), 1, told)
                 self.assert_one_effect(operation, case_id)
         self.assert_sound()
 

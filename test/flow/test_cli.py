@@ -627,8 +627,8 @@ class StoreCases:
         self.assertEqual("", first.err + again.err)
         self.assert_one_payment()
         report = self.ibid("init", "--store", self.store, "--contracts", self.contracts, "--json").json
-        self.assertEqual(report["schema_from"], report["schema_to"])
-        self.assertEqual(("already applied", 2 + len(VARIANTS)), (report["schema_file"], report["contracts"]))
+        self.assertEqual(report["schemaFrom"], report["schemaTo"])
+        self.assertEqual(("already applied", 2 + len(VARIANTS)), (report["schemaFile"], report["contracts"]))
 
     def test_init_warns_when_the_schema_file_changed_and_leaves_the_tables_alone(self):
         self.init()
@@ -670,7 +670,7 @@ class StoreCases:
         self.assertRegex(first.out, r"\Astore +\S+: created, schema \d+\n\Z")
         self.assertRegex(self.ibid("migrate", "--store", self.store).out, "nothing to migrate")
         report = self.ibid("migrate", "--store", self.store, "--json").json
-        self.assertEqual(report["schema_from"], report["schema_to"])
+        self.assertEqual(report["schemaFrom"], report["schemaTo"])
 
     def test_processes_that_migrate_at_once_all_succeed(self):
         processes = [subprocess.Popen([BIN, "migrate", "--store", self.store], stdout=subprocess.PIPE,
@@ -792,23 +792,23 @@ class StoreCases:
             self.change("update ibid.command set %s = %s" % (
                 self.time_column(name), self.time_value(time.time() - hours * 3600 - 60)))
         self.assertRegex(self.submit().out, r"first executed 3 h \d+ min ago\n\Z")
-        self.assertEqual(3, self.submit(PAYMENT, "--json").json["age_ms"] // 3600000)
+        self.assertEqual(3, self.submit(PAYMENT, "--json").json["ageMs"] // 3600000)
         self.assertIn("first seen 1 d 6 h ago", self.submit(PAYMENT.replace("EUR", "USD"), code=4).out)
 
     def test_json_gives_one_object(self):  # B03 B04
         self.init()
         first = self.submit(PAYMENT, "--json").json
-        self.assertEqual({"decision", "status", "replayed", "body", "command_id", "resource_type",
-                          "resource_id"}, set(first))
+        self.assertEqual({"decision", "status", "replayed", "body", "commandId", "resourceType",
+                          "resourceId"}, set(first))
         self.assertEqual(("executed", 201, False), (first["decision"], first["status"], first["replayed"]))
-        self.assertEqual({"id": first["command_id"]}, first["body"])
+        self.assertEqual({"id": first["commandId"]}, first["body"])
         again = self.submit(PAYMENT, "--json").json
-        self.assertGreaterEqual(again.pop("age_ms"), 0)
+        self.assertGreaterEqual(again.pop("ageMs"), 0)
         self.assertEqual(dict(first, replayed=True), again)
         conflict = self.submit(PAYMENT.replace("EUR", "USD"), "--json", code=4).json
-        self.assertEqual(("conflict", 409, False, first["command_id"], "KEY_REUSED"),
+        self.assertEqual(("conflict", 409, False, first["commandId"], "KEY_REUSED"),
                          tuple(conflict[name] for name in
-                               ("decision", "status", "replayed", "command_id", "reason")))
+                               ("decision", "status", "replayed", "commandId", "reason")))
 
     def test_rejections_are_stable_and_replayed_byte_for_byte(self):  # L04 B03
         self.init()
@@ -828,7 +828,7 @@ class StoreCases:
                 self.assertRegex(again.out, r"\A%s {12}first rejected %s ago\n\Z" %
                                  (re.escape(first.out.rstrip("\n")), AGE))
                 objects = [self.submit(payload, "--json", key=key, code=3) for _ in range(2)]
-                bodies = [re.search(r'"body":(.*),"command_id"', answer.out).group(1) for answer in objects]
+                bodies = [re.search(r'"body":(.*),"commandId"', answer.out).group(1) for answer in objects]
                 self.assertEqual(bodies[0], bodies[1])
                 self.assertEqual(("rejected", True), (objects[0].json["decision"], objects[0].json["replayed"]))
         self.submit(PAYMENT, key="same", code=4)
@@ -844,18 +844,18 @@ class StoreCases:
                              "same key\n", refused.out)
         told = self.submit(invalid, "--json", operation="soft-payment", code=3).json
         self.assertEqual(("rejected", 422, True, False), tuple(told[name] for name in ("decision", "status", "correctable", "replayed")))
-        self.assertNotIn("retry_after_ms", told)
+        self.assertNotIn("retryAfterMs", told)
         self.assertEqual("/problems/invalid-payload", told["body"]["type"])
         waiting = self.show("--operation", "soft-payment", "--key", "k-1")
         self.assertRegex(waiting.out, r"(?m)^awaits +the corrected payload: the key is bound to none yet$")
         self.assertRegex(waiting.out, r"(?m)^reason +INVALID_PAYLOAD: /amount must be above 0$")
         executed = self.submit(PAYMENT, "--json", operation="soft-payment").json
-        self.assertEqual(("executed", told["command_id"]), (executed["decision"], executed["command_id"]))
+        self.assertEqual(("executed", told["commandId"]), (executed["decision"], executed["commandId"]))
         self.assertNotIn("correctable", executed)
         self.submit(invalid, operation="soft-payment", code=4)
         shown = self.show("--operation", "soft-payment", "--key", "k-1", "--json").json
         self.assertEqual(("COMPLETED", 1, 2), (shown["state"], len(shown["conflicts"]), shown["conflicts"][0]["count"]))
-        self.assertIsNone(shown["awaits"])
+        self.assertNotIn("awaits", shown)
         self.submit(invalid, "--json", key="k-2", code=3)
         self.submit(PAYMENT, key="k-2", code=4)  # where the contract says final, the key is bound
         self.assert_effects(1)
@@ -879,8 +879,8 @@ class StoreCases:
         second = self.submit(payload, operation="link-payment", key="k-2")
         self.assertRegex(second.out, r"\Alinked     200  ")
         third = self.submit(payload, "--json", operation="link-payment", key="k-2").json
-        self.assertEqual(("linked", True, first["resource_id"]),
-                         (third["decision"], third["replayed"], third["resource_id"]))
+        self.assertEqual(("linked", True, first["resourceId"]),
+                         (third["decision"], third["replayed"], third["resourceId"]))
         self.assertRegex(self.submit(payload, operation="link-payment", key="k-2").out,
                          r"\Alinked     200  .* first linked %s ago\n" % AGE)
         self.assertEqual(1, self.count("payment"))
@@ -891,7 +891,7 @@ class StoreCases:
         self.assertRegex(first.out, r"\Afailed     500  HANDLER_FAILED: \S")
         again = self.submit(PAYMENT, "--json", operation="break-payment", code=7).json
         self.assertEqual(("failed", False), (again["decision"], again["replayed"]))
-        self.assertGreater(again["retry_after_ms"], 0)
+        self.assertGreater(again["retryAfterMs"], 0)
         self.assertEqual([("FAILED", "2")], self.query("select state, attempts from ibid.command"))
         write(self.path("contracts", "break.sql"), "select 201 as status;\n")
         self.assertRegex(self.submit(operation="break-payment").out, r"\Aexecuted   201  \n")
@@ -908,7 +908,7 @@ class StoreCases:
 
     def stage(self, operation, key, until="past"):
         """A command whose worker went silent after it had paid: as ibid_stage leaves it."""
-        identity = self.submit(PAYMENT, "--json", key=key).json["command_id"]
+        identity = self.submit(PAYMENT, "--json", key=key).json["commandId"]
         said = self.ibid("fingerprint", "--contracts", self.contracts, "--tenant", "acme", "--operation", operation,
                          stdin=PAYMENT).out
         mark = re.search(r"[0-9a-f]{64}", said).group()
@@ -933,21 +933,21 @@ class StoreCases:
         self.stage("stage-payment", "k-3", until=None)
         dry = self.recover("--dry-run", "--json").lines
         self.assertEqual([(stale, "acme", "stage-payment", "stale")],
-                         [tuple(line[name] for name in ("command_id", "tenant", "operation", "decision"))
+                         [tuple(line[name] for name in ("commandId", "tenant", "operation", "decision"))
                           for line in dry])
         self.assertIn("recovery", self.show(stale, "--json").json["awaits"])
         for key, awaits in (("k-2", "its worker, until 2100"), ("k-3", "no end")):
             record = self.show("--operation", "stage-payment", "--key", key, "--json").json
             self.assertEqual("IN_PROGRESS", record["state"])
             self.assertIn(awaits, record["awaits"])
-            self.assertEqual(4294967296, record["lease_token"])
+            self.assertEqual(4294967296, record["leaseToken"])
         self.assertEqual([], self.recover("--tenant", "other", "--json").lines)
         self.assertEqual([], self.recover("--operation", "look-payment", "--json").lines)
         self.assertRegex(self.recover(code=6).out, r"\Aunknown    %s  acme stage-payment  \S" % stale)
         self.assertIn("nothing to recover", self.recover().err)
         self.assertIn("a person", self.show(stale).out)
         again = self.submit(PAYMENT, "--json", operation="stage-payment", code=6).json
-        self.assertEqual(("unknown", stale), (again["decision"], again["command_id"]))
+        self.assertEqual(("unknown", stale), (again["decision"], again["commandId"]))
         again = self.submit(PAYMENT, "--json", operation="stage-payment", key="k-2", code=5).json
         self.assertEqual("in_progress", again["decision"])
         self.refused(*self.command("stage-payment", "k-9"), stdin=PAYMENT, says="ibid_stage")
@@ -963,11 +963,11 @@ class StoreCases:
         self.change("delete from ledger_entry")
         self.change("update payment set id = '%s'" % fresh)
         self.assertEqual([(fresh, "executed", 201)],
-                         [(line["command_id"], line["decision"], line["status"])
+                         [(line["commandId"], line["decision"], line["status"])
                           for line in self.recover("--json").lines])
         record = self.show(fresh, "--json").json
         self.assertEqual(("COMPLETED", fresh, "executed", None),
-                         (record["state"], record["resource_id"], record["audit"]["outcome"], record["awaits"]))
+                         (record["state"], record["resourceId"], record["audit"]["outcome"], record.get("awaits")))
         self.assertEqual("executed", self.submit(PAYMENT, "--json", operation="look-payment").json["decision"])
 
     def test_recover_looks_again_at_what_is_unknown(self):  # B06 E04
@@ -981,7 +981,7 @@ class StoreCases:
         self.recover(code=6)
         self.assertIn("nothing to recover", self.recover().err)
         left = self.recover("--unknown", "--json", code=6).lines
-        self.assertEqual([(fresh, "left")], [(line["command_id"], line["decision"]) for line in left])
+        self.assertEqual([(fresh, "left")], [(line["commandId"], line["decision"]) for line in left])
         self.assertIn("still unknown", left[0]["text"])
         self.assertRegex(self.recover("--unknown", "--dry-run").out, r"\Aunknown    %s  acme look-payment  \S" % fresh)
         self.change("update payment set id = '%s' where id = '%s'" % (fresh, identity))
@@ -990,10 +990,10 @@ class StoreCases:
         self.assertIn("nothing to recover", self.recover("--unknown").err)
         self.assertEqual("COMPLETED", self.show(fresh, "--json").json["state"])
         self.assertEqual("UNKNOWN", self.show(human, "--json").json["state"])
-        items = {item["subject_id"]: item for item in self.ibid(
+        items = {item["subjectId"]: item for item in self.ibid(
             "exception", "list", "--store", self.store, "--state", "all", "--json").lines}
         self.assertEqual(("RESOLVED", "confirmed-executed", "recovery"),
-                         tuple(items[fresh][name] for name in ("state", "resolution", "resolved_by")))
+                         tuple(items[fresh][name] for name in ("state", "resolution", "resolvedBy")))
         self.assertEqual("OPEN", items[human]["state"])
 
     def test_a_derived_key_needs_no_key_and_refuses_another_one(self):  # A04
@@ -1013,8 +1013,8 @@ class StoreCases:
         write(path, re.sub("handler:.*", "handler: callback", by_program(read(path)).replace("version: 1", "version: 2")))
         self.assertRegex(self.submit().out, r"\Areplayed   201  .*first executed \S+ \S+ ago\n\Z")
         again = self.submit(PAYMENT, "--json").json
-        self.assertEqual((True, "executed", first["body"], first["command_id"]),
-                         tuple(again[name] for name in ("replayed", "decision", "body", "command_id")))
+        self.assertEqual((True, "executed", first["body"], first["commandId"]),
+                         tuple(again[name] for name in ("replayed", "decision", "body", "commandId")))
         self.submit(PAYMENT.replace("12.50", "1"), code=4)
         refused = self.refused(*self.command(key="k-2"), stdin=PAYMENT, says="callback")
         self.assertIn("a command that is done is replayed, and this one is not done", refused.err)
@@ -1208,10 +1208,10 @@ class StoreCases:
         self.assertEqual(("expired", 410), (answer["decision"], answer["status"]))
         self.assertIn("expired", self.submit(code=3).out)
         dry = self.retain("--dry-run", "--json").json
-        self.assertEqual((True, 1, 1, 0), tuple(dry[name] for name in ("dry_run", "tombstones", "answers", "commands")))
+        self.assertEqual((True, 1, 1, 0), tuple(dry[name] for name in ("dryRun", "tombstones", "answers", "commands")))
         self.assertEqual(1, self.count("ibid.answer"))
         done = self.retain("--json", "--max-seconds", "60", "--batch=1").json
-        self.assertEqual(dict(dry, dry_run=False), done)
+        self.assertEqual(dict(dry, dryRun=False), done)
         self.assertEqual((0, 1), (self.count("ibid.answer"), self.count("ibid.command")))
         self.submit(code=3)
         self.expire(3300)
@@ -1240,7 +1240,7 @@ class StoreCases:
             self.submit(operation="each-payment")
         name = ("--operation", "each-payment", "--key", "k-1")
         record = self.show(*name, "--json", "--duplicates").json
-        self.assertEqual((2, 0), (record["duplicates"]["count"], record["duplicates"]["not_listed"]))
+        self.assertEqual((2, 0), (record["duplicates"]["count"], record["duplicates"]["notListed"]))
         self.assertEqual([("executed", "cli")] * 2,
                          [(one["decision"], one["client"]) for one in record["duplicates"]["listed"]])
         self.assertEqual([], self.show(*name, "--json").json["duplicates"]["listed"])
@@ -1253,33 +1253,33 @@ class StoreCases:
         made = self.submit(PAYMENT, "--json", "--correlation-id", "c-1").json
         self.submit(PAYMENT.replace("12.50", "1"), code=4)
         self.submit(PAYMENT.replace("12.50", "1"), code=4)
-        record = self.show(made["command_id"], "--json").json
+        record = self.show(made["commandId"], "--json").json
         by_key = ["--operation", "create-payment", "--key", "k-1"]
         self.assertEqual(record, self.show(*by_key, "--json").json)
         self.assertEqual(record, self.show(*by_key, "--scope", record["scope"], "--json").json)
         self.assertEqual(
-            (made["command_id"], "acme", "create-payment", '{"client":"cli"}', "k-1", "COMPLETED", 201, 1,
-             {"id": made["command_id"]}, "payment", made["command_id"], 1, 1, False),
+            (made["commandId"], "acme", "create-payment", '{"client":"cli"}', "k-1", "COMPLETED", 201, 1,
+             {"id": made["commandId"]}, "payment", made["commandId"], 1, 1, False),
             tuple(record[name] for name in
-                  ("id", "tenant", "operation", "scope", "key", "state", "status", "attempts", "body",
-                   "resource_type", "resource_id", "contract_version", "scheme", "linked")))
-        for name in ("created_at", "finished_at", "expires_at"):
+                  ("id", "tenant", "operation", "scope", "key", "state", "status", "attempts", "result",
+                   "resourceType", "resourceId", "contractVersion", "scheme", "linked")))
+        for name in ("createdAt", "finishedAt", "expiresAt"):
             self.assertRegex(record[name], r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z\Z")
         event, = record["events"]
-        self.assertEqual(("PaymentCreated", "payment", made["command_id"], 1, 1, "c-1"),
-                         tuple(event[name] for name in ("type", "aggregate_type", "aggregate_id", "version",
-                                                        "ordinal", "correlation_id")))
+        self.assertEqual(("PaymentCreated", "payment", made["commandId"], 1, 1, "c-1"),
+                         tuple(event[name] for name in ("type", "aggregateType", "aggregateId", "version",
+                                                        "ordinal", "correlationId")))
         self.assertEqual(12.5, event["payload"]["amount"])
-        self.assertEqual((record["audit_id"], "executed", "c-1", record["fingerprint"]),
+        self.assertEqual((record["auditId"], "executed", "c-1", record["fingerprint"]),
                          tuple(record["audit"][name] for name in
-                               ("id", "outcome", "correlation_id", "fingerprint")))
+                               ("id", "outcome", "correlationId", "fingerprint")))
         conflict, = record["conflicts"]
         self.assertEqual(2, conflict["count"])
         self.assertNotEqual(record["fingerprint"], conflict["fingerprint"])
         text = self.show(*by_key).out
-        for part in (made["command_id"], "COMPLETED", "PaymentCreated", "a payment order is accepted",
+        for part in (made["commandId"], "COMPLETED", "PaymentCreated", "a payment order is accepted",
                      record["fingerprint"], conflict["fingerprint"], "events (1)", "audit trail (1)",
-                     record["created_at"]):
+                     record["createdAt"]):
             self.assertIn(part, text)
 
     def test_the_stored_fingerprint_is_the_one_that_is_printed(self):  # A03
@@ -1287,13 +1287,13 @@ class StoreCases:
         made = self.submit(PAYMENT, "--json").json
         printed = self.ibid("fingerprint", "--contracts", self.contracts, "--tenant", "acme", "--operation",
                             "create-payment", stdin=PAYMENT).out.strip()
-        self.assertEqual(printed, self.show(made["command_id"], "--json").json["fingerprint"])
+        self.assertEqual(printed, self.show(made["commandId"], "--json").json["fingerprint"])
 
     def test_show_refuses_what_is_not_there_and_asks_which_of_two(self):
         self.init()
         made = self.submit(PAYMENT, "--json").json
         show = ["command", "show", "--store", self.store, "--tenant"]
-        self.refused(*show, "other", made["command_id"], says="no such command")
+        self.refused(*show, "other", made["commandId"], says="no such command")
         self.refused(*show, "acme", str(uuid.uuid4()), says="no such command")
         self.refused(*show, "acme", "--operation", "create-payment", "--key", "k-2", says="k-2")
         self.submit(PAYMENT, "--client", "web")
@@ -1310,7 +1310,7 @@ class StoreCases:
         made = {}
         for client in ("cli", "web,shop"):
             for actor in ("ann", "bob"):
-                made[client, actor] = self.submit(PAYMENT, "--client", client, "--actor", actor, "--json").json["command_id"]
+                made[client, actor] = self.submit(PAYMENT, "--client", client, "--actor", actor, "--json").json["commandId"]
         by_key = ["--operation", "create-payment", "--key", "k-1", "--scope"]
         for scope, which in (("client=cli,actor=ann", ("cli", "ann")), ("actor=bob,client=cli", ("cli", "bob")),
                              ('{"actor":"bob","client":"web,shop"}', ("web,shop", "bob"))):
@@ -1340,14 +1340,14 @@ class StoreCases:
     def test_a_rejection_with_words_of_its_own_is_shown_and_replayed_with_them(self):  # B03
         self.init()
         self.submit(PAYMENT.replace("12.50", "0"), code=3)
-        identity = self.submit(PAYMENT.replace("12.50", "0"), "--json", code=3).json["command_id"]
+        identity = self.submit(PAYMENT.replace("12.50", "0"), "--json", code=3).json["commandId"]
         body = '{"why" : "closed",\n\r\n  "since":1.50 }'
         lite = self.store.startswith("sqlite:")
         self.change("insert into ibid.answer (tenant, command_id, %sbody) values ('acme', '%s', %s'%s')" %
                     ("" if lite else "attempts, ", identity, "" if lite else "1, ", body))
         self.assertIn('\nbody            {"why" : "closed",     "since":1.50 }\n', self.show(identity).out)
         shown = self.show(identity, "--json")
-        self.assertEqual(({"why": "closed", "since": 1.5}, "REJECTED"), (shown.json["body"], shown.json["state"]))
+        self.assertEqual(({"why": "closed", "since": 1.5}, "REJECTED"), (shown.json["result"], shown.json["state"]))
         self.assertEqual(1, shown.out.count("\n"))
         again = self.submit(PAYMENT.replace("12.50", "0"), "--json", code=3)
         self.assertEqual(("rejected", True, 422, {"why": "closed", "since": 1.5}),
@@ -1359,8 +1359,8 @@ class StoreCases:
         self.submit(PAYMENT.replace('"B"', '"A"'), code=3)
         record = self.show("--operation", "create-payment", "--key", "k-1", "--json").json
         self.assertEqual(("REJECTED", "SAME_ACCOUNT", None, None, [], []),
-                         tuple(record[name] for name in
-                               ("state", "reason", "audit", "audit_id", "events", "conflicts")))
+                         tuple(record.get(name) for name in
+                               ("state", "code", "audit", "auditId", "events", "conflicts")))
         self.assertIn("SAME_ACCOUNT: from and to must differ",
                       self.show("--operation", "create-payment", "--key", "k-1").out)
 
@@ -1409,10 +1409,10 @@ class StoreCases:
 
     def test_all_values_of_a_record_begin_in_one_column(self):
         self.init()
-        made = self.submit(PAYMENT, "--correlation-id", "corr-1", "--traceparent", TRACE, "--json").json["command_id"]
+        made = self.submit(PAYMENT, "--correlation-id", "corr-1", "--traceparent", TRACE, "--json").json["commandId"]
         self.submit(PAYMENT.replace("EUR", "USD"), code=4)
         shown = self.show(made)
-        event = self.show(made, "--json").json["events"][0]["id"]
+        event = self.show(made, "--json").json["events"][0]["eventId"]
         stood = self.ibid("outbox", "show", "--store", self.store, "--tenant", "acme", event)
         for text, names in ((shown.out, ("trace", "  partition key", "  correlation")),
                             (stood.out, ("partition key", "correlation"))):
@@ -1428,7 +1428,7 @@ class StoreCases:
         yaml = self.path("contracts", "derive-payment.yaml")
         write(yaml, re.sub(r"scope: \[.*?\]", "scope: [client, resource]", read(yaml)))
         self.init()
-        made = self.submit(PAYMENT, "--json").json["command_id"]
+        made = self.submit(PAYMENT, "--json").json["commandId"]
         self.submit(PAYMENT, "--client", "web")
         item, some, at = self.open_exception(1), str(uuid.UUID(int=7)), ["--store", self.store]
         token = self.ibid("token", "create", *at, "--tenant", "acme", "--client", "ops", "--roles", "operator", "--json").json["token"]
@@ -1547,11 +1547,11 @@ class StoreCases:
         for name, value in (("id", late), ("tenant", "acme"), ("queue", "business"), ("state", "OPEN"),
                             ("severity", "high"), ("owner", "payments"), ("reason", "HANDLER_ENDED_TRANSACTION"),
                             ("detail", "a \x1b[31msentence"), ("suggestion", "look"), ("retryable", False),
-                            ("actions", ["confirm-executed", "confirm-not-executed"]), ("subject_type", "command"),
-                            ("subject_id", "c-1"), ("business_key", "k-1"), ("source", "web"),
-                            ("payload_ref", "fingerprint:00"), ("correlation_id", "corr-1"), ("overdue", True),
-                            ("document_id", None), ("resolved_at", None)):
-            self.assertEqual(value, record[name], name)
+                            ("actions", ["confirm-executed", "confirm-not-executed"]), ("subjectType", "command"),
+                            ("subjectId", "c-1"), ("key", "k-1"), ("source", "web"),
+                            ("payloadRef", "fingerprint:00"), ("correlationId", "corr-1"), ("overdue", True),
+                            ("documentId", None), ("resolvedAt", None)):
+            self.assertEqual(value, record.get(name), name)
         text = self.ibid(*args, late).out
         fields = [("exception", late), ("owner", "payments"), ("reason", "HANDLER_ENDED_TRANSACTION"),
                   ("detail", "a \\u001b[31msentence"), ("suggestion", "look"), ("retry", "not safe"),
@@ -1579,12 +1579,12 @@ class StoreCases:
         show = ["reference", "show", "--store", self.store, "--tenant", "acme"]
         for side in (["--source", "bank", "--external", "A-17"], ["--type", "account", "--id", "A"]):
             row = self.ibid(*show, *side, "--json").json
-            self.assertEqual(("acme", "bank", "A-17", "account", "A", made["command_id"]),
+            self.assertEqual(("acme", "bank", "A-17", "account", "A", made["commandId"]),
                              tuple(row[name] for name in ("tenant", "sourceSystem", "externalId", "resourceType",
                                                           "resourceId", "commandId")))
             table = self.ibid(*show, *side).out.splitlines()
             self.assertEqual(2, len(table))
-            self.assertRegex(table[1], r"^acme +bank +A-17 +account +A +%s " % made["command_id"])
+            self.assertRegex(table[1], r"^acme +bank +A-17 +account +A +%s " % made["commandId"])
         self.refused(*show, "--source", "bank", "--external", "A-18", says="A-18 of bank")
         self.refused(*show, "--type", "account", "--id", "B", says="account B")
         for side in ([], ["--source", "bank"], ["--type", "account"], ["--source", "bank", "--id", "A"],

@@ -45,21 +45,21 @@ class Erase:
         self.assertEqual(first["body"], {"note": NOTE})
         before = self.command("k")
         self.assertEqual(before["events"][0]["payload"], {"note": NOTE})
-        counted = self.erase("--id", first["command_id"])
+        counted = self.erase("--id", first["commandId"])
         self.assertEqual({name: counted[name] for name in ("commands", "payloads", "bodies", "texts", "events", "left")},
                          {"commands": 1, "payloads": 1, "bodies": 1, "texts": 0, "events": 1, "left": 0})
         again = self.send("k", document("ok"))
         self.assertEqual((again["decision"], again["replayed"], again["status"], again["body"], again["reason"]),
                          ("executed", True, 201, None, "ERASED"))
-        self.assertEqual((again["resource_type"], again["resource_id"], again["command_id"]),
-                         ("note", SEEN, first["command_id"]))
+        self.assertEqual((again["resourceType"], again["resourceId"], again["commandId"]),
+                         ("note", SEEN, first["commandId"]))
         text = self.ibid("submit", "--contracts", self.contracts, "--tenant", "t", "--operation", "plain", "--key", "k",
                          "--client", WEB, "--actor", ANN, stdin=json.dumps(document("ok")), keys=self.keys).stdout
         self.assertRegex(text, r"^replayed +201  \(its answer was erased\)")
         self.assertEqual(self.send("k", document("ok", note="other"), code=4)["decision"], "conflict")
         after = self.command("k")
-        self.assertEqual((after["payload"], after["body"], after["events"][0]["payload"]), (None, None, {"erased": True}))
-        for same in ("fingerprint", "state", "key", "created_at", "finished_at", "expires_at", "actor", "client", "audit"):
+        self.assertEqual((after["payload"], after.get("result"), after["events"][0]["payload"]), (None, None, {"erased": True}))
+        for same in ("fingerprint", "state", "key", "createdAt", "finishedAt", "expiresAt", "actor", "client", "audit"):
             self.assertEqual(before[same], after[same], same)
         self.assertNotIn(NOTE.encode(), self.raw())
 
@@ -77,7 +77,7 @@ class Erase:
         self.assertIsNone(again["erasure"])
         self.assertEqual([again[name] for name in ("commands", "payloads", "bodies", "events", "names")], [0] * 5)
         record, = self.records()
-        self.assertEqual((record["erasure"], record["by"], record["reason"], record["finished"], record["commands"]),
+        self.assertEqual((record["erasure"], record["by"], record["reason"], "finishedAt" in record, record["commands"]),
                          (first["erasure"], "dora", "request 118", True, 1))
         self.assertEqual(record["selection"], {"command": self.command("k")["id"]})
         self.assertRegex(self.ibid("erase", "--list").stdout, r"dora +request 118 +\{")
@@ -85,7 +85,7 @@ class Erase:
     def test_a_dry_run_only_counts(self):
         self.send("k", document("ok"))
         counted = self.erase("--operation", "plain", "--key", "k", "--dry-run")
-        self.assertEqual((counted["dry_run"], counted["payloads"], counted["bodies"], counted["erasure"]), (True, 1, 1, None))
+        self.assertEqual((counted["dryRun"], counted["payloads"], counted["bodies"], counted["erasure"]), (True, 1, 1, None))
         self.assertEqual(self.command("k")["payload"], document("ok"))
         self.assertEqual(self.records(), [])
 
@@ -109,7 +109,7 @@ class Erase:
         counted = self.erase("--resource-type", "note", "--resource-id", SEEN)
         self.assertEqual((counted["commands"], counted["payloads"], counted["events"]), (2, 2, 1))
         self.assertIsNone(self.command("a")["payload"])
-        self.assertIsNone(self.command("b")["body"])
+        self.assertIsNone(self.command("b").get("result"))
         self.assertEqual(self.command("c")["payload"]["seen"], "another")
         self.assertEqual(self.command("a")["actor"], ANN)
 
@@ -145,7 +145,7 @@ class Erase:
         self.sql("insert into ibid.exception (tenant, id, queue, state, severity, subject_type, subject_id, source, reason, detail, "
                  "note, owner, retryable, actions, %s) select tenant, id, 'business', 'OPEN', 'high', 'command', ?, client, 'R', ?, ?, "
                  "'tests', %s, '', %s from ibid.command" % (times[0], "0" if isinstance(self, Sqlite) else "false", times[1]),
-                 sent["command_id"], "it was " + LOOSE, "call " + LOOSE)
+                 sent["commandId"], "it was " + LOOSE, "call " + LOOSE)
         look = "select source, detail, note, reason, owner from ibid.exception"
         self.assertEqual(self.erase("--resource-type", "note", "--resource-id", SEEN)["exceptions"], 1)
         self.assertEqual(self.sql(look), [(WEB, None, None, "R", "tests")])
@@ -160,12 +160,12 @@ class Erase:
         counted = self.erase("--actor", ANN, "--batch", "3")
         self.assertEqual((counted["commands"], counted["payloads"], counted["bodies"], counted["events"]), (7, 7, 7, 7))
         record, = self.records()
-        self.assertEqual((record["commands"], record["payloads"], record["finished"]), (7, 7, True))
+        self.assertEqual((record["commands"], record["payloads"], "finishedAt" in record), (7, 7, True))
         self.assertEqual(self.command("bob")["payload"], document("ok"))
 
     def test_bad_input_is_refused_and_erases_nothing(self):
         first = self.send("k", document("ok"))
-        one = ("--id", first["command_id"])
+        one = ("--id", first["commandId"])
         for args, code, says in (((), 1, "in one way"), ((*one, "--actor", ANN), 1, "in one way"),
                                  (("--key", "k"), 1, "in one way"), (("--resource-id", "x"), 1, "in one way"),
                                  ((*one, "--scope", "x"), 1, "in one way"), (("--id", "nonsense"), 1, "not the id of a command"),

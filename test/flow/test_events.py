@@ -128,7 +128,7 @@ class CommandLine(Bed):
                 self.assertEqual(mended.returncode, 0, mended.stdout + mended.stderr)
                 event = self.show(store, key)["events"][0]
                 self.assertEqual(
-                    (event["topic"], event["partition_key"], event["headers"], event["version"],
+                    (event["topic"], event["partitionKey"], event["headers"], event["version"],
                      event["traceparent"]), (TOPIC, "A-1", {"event_version": "1", "deliver_to": "kafka-main,audit-file"}, 1, TRACE))
 
     def test_a_violation_fails_the_command_and_a_repair_lets_it_through_on_sqlite(self):

@@ -220,9 +220,9 @@ class Metrics(Pages):
             % (self.store + ", schema 2, healthy")), told.stderr)
         told = self.ibid("status", "--json", "--contracts", self.contracts)
         self.assertEqual(json.loads(told.stdout), {
-            "store": self.store, "schema": 2, "healthy": True, "commands": 4, "in_progress": 2, "stale": 1, "unknown": 1,
+            "store": self.store, "schema": 2, "healthy": True, "commands": 4, "inProgress": 2, "stale": 1, "unknown": 1,
             "outbox": [], "paused": [], "exceptions": {"open": 2, "overdue": 1, "owners": [{"owner": "tests", "open": 2, "overdue": 1}]},
-            "contracts": {"count": 6, "not_kept": 1, "changed": 0}})
+            "contracts": {"count": 6, "notKept": 1, "changed": 0}})
         self.note("note", "retention: x", version=1)
         self.assertEqual(self.ibid("status", "--contracts", self.contracts).returncode, 1)
 

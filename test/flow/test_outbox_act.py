@@ -121,7 +121,7 @@ class Decisions(Relays):
         def find():
             return [item for item in self.items() if item["source"] == destination and item["id"] not in but]
         (item,) = wait_until(find, "nothing is parked")
-        return item["id"], item["subject_id"].split("/")[1]
+        return item["id"], item["subjectId"].split("/")[1]
 
     def event(self, topic, version):
         return str(self.number("select id from %s where aggregateid = '%s' and version = %d" % (
@@ -158,14 +158,14 @@ class One(Decisions):
         again, same = self.parked(but=(item,))  # it is refused still: another item
         self.assertEqual((same, self.held(event)), (event, "PARKED"))
         shown = self.shown(item)
-        self.assertEqual((shown["state"], shown["resolution"], shown["resolved_by"], shown["note"]),
+        self.assertEqual((shown["state"], shown["resolution"], shown["resolvedBy"], shown["note"]),
                          ("RESOLVED", "release", "olga", "so it is"))
         self.assertEqual([(one["actor"], one["role"], one["action"]) for one in shown["history"]],
                          [("olga", "operator", "release")])
         self.assertEqual(hook.versions("t1"), [])
         hook.refuse.clear()
         told = json.loads(self.decide("ada", "release", event, "--json"))
-        self.assertEqual([told[name] for name in ("event", "destination", "done", "by", "exception")],
+        self.assertEqual([told[name] for name in ("eventId", "destination", "done", "by", "exceptionId")],
                          [event, "out", "released", "ada", again])
         wait_until(lambda: len(hook.versions("t1")) == 5, lambda: str(hook.got))
         self.assertEqual(hook.versions("t1"), [1, 2, 3, 4, 5])
@@ -289,7 +289,7 @@ class One(Decisions):
                 self.assertIn("already", one.stderr)
         shown = self.shown(item)
         self.assertEqual(len(shown["history"]), 1)
-        self.assertEqual(self.actions(), [(shown["resolved_by"], shown["resolution"])])
+        self.assertEqual(self.actions(), [(shown["resolvedBy"], shown["resolution"])])
         self.assertEqual(self.held(event), {"release": "RELEASED", "skip": "SKIPPED", "cancel": "CANCELLED"}[shown["resolution"]])
 
     def test_of_several_who_release_at_once_what_failed_one_does(self):
@@ -420,10 +420,10 @@ class Two(Decisions):
         there, same = self.parked("other")
         self.assertEqual(same, event)
         told = json.loads(self.decide("olga", "cancel", event, "--json"))
-        self.assertEqual((told["done"], told["state"], told.get("arrived")), ("cancelled", "CANCELLED", None))
+        self.assertEqual((told["done"], told["state"], told.get("arrivedAt")), ("cancelled", "CANCELLED", None))
         for one in (item, there):
             shown = self.shown(one)
-            self.assertEqual((shown["state"], shown["resolution"], shown["resolved_by"]), ("RESOLVED", "cancel", "olga"))
+            self.assertEqual((shown["state"], shown["resolution"], shown["resolvedBy"]), ("RESOLVED", "cancel", "olga"))
         self.assertEqual(self.shown(there)["note"], "cancelled with its delivery to out: so it is")
         for one in (hook, other):
             wait_until(lambda one=one: one.versions("t1") == [2, 3, 4, 5], lambda one=one: str(one.got))
@@ -487,7 +487,7 @@ class Careful(Decisions):
 
     def test_what_needs_a_second_person_is_proposed_and_done_when_another_one_approves(self):
         hook, _, item, event = self.stuck()
-        self.assertEqual(self.shown(item)["needs_approval"], ["skip", "cancel"])
+        self.assertEqual(self.shown(item)["needsApproval"], ["skip", "cancel"])
         told = self.decide("olga", "skip", event)
         self.assertIn("proposed   " + event, told)
         self.assertIn("ibid exception approve " + item, told)
@@ -504,7 +504,7 @@ class Careful(Decisions):
         self.assertEqual(self.held(event), "CANCELLED")
         wait_until(lambda: hook.versions("t1") == [2, 3, 4, 5], lambda: str(hook.got))
         shown = self.shown(item)
-        self.assertEqual((shown["resolution"], shown["resolved_by"]), ("cancel", "anna"))
+        self.assertEqual((shown["resolution"], shown["resolvedBy"]), ("cancel", "anna"))
         self.assertEqual([(one["actor"], one["action"]) for one in shown["history"]],
                          [("olga", "propose"), ("anna", "decline"), ("oleg", "propose"), ("anna", "approve")])
 

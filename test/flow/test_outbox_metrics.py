@@ -89,9 +89,9 @@ class Figures(Told):
         self.assertRegex(told, r"^outbox     backlog 7, oldest (0\.)?\d+ s +out: stopped  ← ibid relay$")
         self.assertEqual(told.index("out:"), 50)
         row = self.outbox()["out"]
-        self.assertGreater(row.pop("oldest_us"), 0)
+        self.assertGreater(row.pop("oldestUs"), 0)
         self.assertEqual(row, {"destination": "out", "state": "stopped", "backlog": 7, "held": 0, "failed": 0, "parked": 0,
-                               "written": 7, "delivered": 0, "lanes": LANES, "lanes_leased": 0})
+                               "written": 7, "delivered": 0, "lanes": LANES, "lanesLeased": 0})
 
     def test_a_server_tells_what_its_relay_did_and_a_reload_resets_nothing(self):
         server = Server(self, *self.to_file())
@@ -144,7 +144,7 @@ class Figures(Told):
                             "relay.metrics_listen=" + listen)
             self.assertEqual(got.returncode, 1, got.stderr)
             self.assertIn(said, got.stderr)
-            self.assertEqual(self.outbox().get("out", {"lanes_leased": 0})["lanes_leased"], 0)
+            self.assertEqual(self.outbox().get("out", {"lanesLeased": 0})["lanesLeased"], 0)
 
     @unittest.skipUnless(PROMTOOL, "needs promtool")
     def test_promtool_finds_nothing_to_complain_about(self):
@@ -266,7 +266,7 @@ class Exact(Told):
                 writer.join(LIMIT_S)
                 self.assertFalse(writer.is_alive())
             # what the other took over it keeps; what nobody has yet is as the killed one left it
-            wait_until(lambda: all(row["lanes_leased"] == LANES for row in self.outbox().values()), "nobody takes over")
+            wait_until(lambda: all(row["lanesLeased"] == LANES for row in self.outbox().values()), "nobody takes over")
             arrived, passed = len(receiver.got), self.arrived_by_lane("spare")
             wait_until(lambda: len(receiver.got) > arrived + 20, "nothing arrives")
             # and each lane is past what the killed one brought there and had not counted yet

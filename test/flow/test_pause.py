@@ -165,7 +165,7 @@ class Destinations(People):
         line = next(line for line in status.stdout.splitlines() if line.startswith("paused "))
         self.assertRegex(line, r"^paused     destination out since 20\S+Z, by ada: its disk is full$")
         shown = json.loads(self.ibid("status", "--store", self.url, "--json").stdout)["paused"]
-        self.assertEqual([(one["kind"], one["name"], one["tenant"], one["source"], one["by"], one["reason"]) for one in shown],
+        self.assertEqual([(one["kind"], one["name"], one.get("tenant"), one["source"], one["by"], one["reason"]) for one in shown],
                          [("destination", "out", None, "person", "ada", "its disk is full")])
         self.assertEqual(shown, self.paused())
         self.assertEqual(self.act("ada", "resume", "destination", "out"), "resumed    destination out  by ada\n")
@@ -439,7 +439,7 @@ class Refused(Webhooks, People):
         self.assertEqual(len(asked), before)  # it stays so
         self.assertEqual(self.held(), 0)  # nothing is parked one by one
         items = self.items()
-        self.assertEqual([(item["subject_type"], item["subject_id"], item["state"], item["reason"], item["owner"], item["tenant"])
+        self.assertEqual([(item["subjectType"], item["subjectId"], item["state"], item["reason"], item["owner"], item["tenant"])
                           for item in items], [("destination", "out", "OPEN", "WEBHOOK_GONE", "notes", "t")])
         self.assertEqual(items[0]["actions"], ["resume", "close"])
         self.assertEqual(self.actions(), [])
@@ -447,7 +447,7 @@ class Refused(Webhooks, People):
         self.act("ada", "resume", "destination", "out", reason="they are back")
         self.assert_arrives(receiver, 50, 10)
         item, = self.items()
-        self.assertEqual((item["state"], item["resolution"], item["resolved_by"], item["note"]),
+        self.assertEqual((item["state"], item["resolution"], item["resolvedBy"], item["note"]),
                          ("RESOLVED", "resume", "ada", "they are back"))
         self.assertEqual([row[:5] for row in self.actions()], [("ada", "admin", "resume", "destination", "out")])
         self.assertIn("WEBHOOK_GONE", self.number("select parameters from " + self.ledger("action")))
@@ -485,7 +485,7 @@ class Refused(Webhooks, People):
         self.assertIn("resolved   " + item["id"], self.act("ada", *resume, reason="they are back"))
         self.assert_arrives(receiver, 5, 5)
         ended, = self.items()
-        self.assertEqual((ended["state"], ended["resolution"], ended["resolved_by"], ended["note"]),
+        self.assertEqual((ended["state"], ended["resolution"], ended["resolvedBy"], ended["note"]),
                          ("RESOLVED", "resume", "ada", "they are back"))
         self.assertEqual([row[:5] for row in self.actions()], [("ada", "admin", "resume", "exception", item["id"])])
         self.assertIn("WEBHOOK_GONE", self.number("select parameters from " + self.ledger("action")))
@@ -502,7 +502,7 @@ class Refused(Webhooks, People):
         self.renewals(2)
         parked = self.number("select count(*) from %s where state = 'PARKED'" % self.ledger("delivery_hold"))
         self.assertLessEqual(parked, 2)
-        self.assertEqual(len([item for item in self.items() if item["subject_type"] == "destination"]), 1)
+        self.assertEqual(len([item for item in self.items() if item["subjectType"] == "destination"]), 1)
         receiver.status = 200
         self.act("ada", "resume", "destination", "out")
         self.await_distinct(receiver, 40 - 2 * parked)
@@ -534,7 +534,7 @@ class Refused(Webhooks, People):
             self.write(server, 10, topics=5)
             wait_until(lambda goal=8 * (n + 1): len(receiver.got) >= goal, lambda: str(len(receiver.got)))
         self.assertEqual(self.paused(), [])
-        self.assertEqual([item["subject_type"] for item in self.items()], ["delivery"])
+        self.assertEqual([item["subjectType"] for item in self.items()], ["delivery"])
 
     def test_an_address_that_may_not_be_called_pauses_the_destination(self):
         receiver, settings = self.receiver(lambda headers, body: 200)
@@ -550,7 +550,7 @@ class Refused(Webhooks, People):
         self.relay("relay.destinations.out.file.path=/sys/ibid-out.ndjson")  # nobody may write there, not even root
         self.assertIn("DESTINATION_DENIED", self.disabled())
         self.assertEqual(self.held(), 0)
-        self.assertEqual([(item["subject_type"], item["reason"]) for item in self.items()],
+        self.assertEqual([(item["subjectType"], item["reason"]) for item in self.items()],
                          [("destination", "DESTINATION_DENIED")])
 
     def test_a_file_that_can_not_be_written_any_more_pauses_the_destination(self):
@@ -563,7 +563,7 @@ class Refused(Webhooks, People):
         self.write(server, 40, topics=20)
         self.assertIn("FILE_UNUSABLE", self.disabled())
         self.assertEqual(self.held(), 0)  # nothing is parked one by one
-        self.assertEqual([(item["subject_type"], item["reason"]) for item in self.items()], [("destination", "FILE_UNUSABLE")])
+        self.assertEqual([(item["subjectType"], item["reason"]) for item in self.items()], [("destination", "FILE_UNUSABLE")])
         os.rmdir(self.out)
         self.act("ada", "resume", "destination", "out", reason="it was in the way")
         wait_until(lambda: os.path.isfile(self.out) and len(self.lines()) == 40, "they do not arrive")

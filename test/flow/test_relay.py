@@ -107,7 +107,7 @@ class Webhooks(Receivers):
             "exception", "list", "--store", self.url, "--tenant", "t", "--json").stdout.splitlines()], "no exception")
         self.assertEqual(len(open_), 1, open_)
         item = open_[0]
-        self.assertEqual((item["subject_type"], item["owner"], item["severity"], item["business_key"]),
+        self.assertEqual((item["subjectType"], item["owner"], item["severity"], item["key"]),
                          ("delivery", "notes", "critical", "note t1 version 2"))
         self.assertIn("release", item["actions"])
         came = collections.defaultdict(list)

@@ -90,7 +90,7 @@ class Bad(Kafka):
         wait_until(lambda: len(self.held()) == 6, lambda: str(self.held()))
         self.assertEqual(self.held(), [(aggregate, version, state) for aggregate in sorted(bad)
                                        for version, state in ((2, "PARKED"), (3, "WAITS"))])
-        items = {item["business_key"]: item for item in self.open_exceptions()}
+        items = {item["key"]: item for item in self.open_exceptions()}
         self.assertEqual({key: (item["reason"], item["queue"], item["severity"], item["owner"])
                           for key, item in items.items()},
                          {"note big version 2": ("RECORD_TOO_LARGE", "dead-letter", "critical", "notes"),
@@ -118,7 +118,7 @@ class Bad(Kafka):
         """The cause of one is mended and it is released; two people let the others be skipped. What waited goes, in order."""
         olga, paul = self.token("olga", "operator"), self.token("paul", "approver")
         control("allow", self.closed, "alice")
-        event = {aggregate: item["subject_id"].split("/")[1] for aggregate, item in items.items()}
+        event = {aggregate: item["subjectId"].split("/")[1] for aggregate, item in items.items()}
         self.act(olga, "outbox", "release", event["secret"], "--destination", "out")
         for aggregate in ("big", "garbled"):
             self.act(olga, "outbox", "skip", event[aggregate], "--destination", "out")

@@ -37,7 +37,7 @@ class Notices(Receivers, People):
         self.assertEqual({(line["destination"], line["tenant"], line["type"], line["aggregateType"], line["aggregateId"],
                            line["version"], line["attempts"], line["reason"], line["level"]) for line in said},
                          {("out", "t", "Noted", "note", topic, 1, 1, "WEBHOOK_REFUSED", "warn") for topic in ("t1", "t3")})
-        items = {item["subject_id"]: item["id"] for item in self.items()}
+        items = {item["subjectId"]: item["id"] for item in self.items()}
         for line in said:
             self.assertIn(line["eventId"], self.event_ids())
             self.assertEqual(items["out/" + line["eventId"]], line["exceptionId"])
@@ -131,7 +131,7 @@ class Notices(Receivers, People):
         wait_until(lambda: self.evidence("out") == 5 - len(topics), lambda: str(self.evidence("out")))
         rows = wait_until(lambda: len(self.ask_json("outbox", "list", "--state", "parked")) == len(topics) and
                           self.ask_json("outbox", "list", "--state", "parked"), "they are not parked")
-        return server, relay, receiver, {row["aggregate_id"]: row["event_id"] for row in rows}
+        return server, relay, receiver, {row["aggregateId"]: row["eventId"] for row in rows}
 
     def test_what_is_released_while_its_destination_is_paused_is_said_to_wait(self):
         server, relay, receiver, parked = self.refused("t1", "t2", "t3", "t4")
@@ -147,7 +147,7 @@ class Notices(Receivers, People):
         released, = self.ask_json("outbox", "release", parked["t2"], *out)
         self.assertEqual([(one["kind"], one["name"], one["by"], one["reason"], one["since"]) for one in released["paused"]],
                          [("destination", "out", "ada", "its disk is full", since)])
-        item = {item["subject_id"]: item["id"] for item in self.items()}["out/" + parked["t3"]]
+        item = {item["subjectId"]: item["id"] for item in self.items()}["out/" + parked["t3"]]
         said = self.ask("exception", "resolve", item, "--action", "release", "--reason", "mended")
         self.assertEqual(said[1], says)
         answer = server.ask("POST", "/v1/outbox/%s/release" % parked["t4"], json.dumps({"destination": "out", "reason": "mended"}),
@@ -183,17 +183,17 @@ class Notices(Receivers, People):
         self.assertEqual(len(rows), 7)
         by_http = server.get("/v1/outbox").json["items"]
         self.assertEqual({row["eventId"]: [one["reason"] for one in row["paused"]] for row in by_http},
-                         {row["event_id"]: [one["reason"] for one in row["paused"]] for row in rows})
+                         {row["eventId"]: [one["reason"] for one in row["paused"]] for row in rows})
         for row in rows:
             kinds = [one["kind"] for one in row["paused"]]
-            shown = self.ask_json("outbox", "show", row["event_id"], "--tenant", "t")[0]["destinations"][0]
+            shown = self.ask_json("outbox", "show", row["eventId"], "--tenant", "t")[0]["destinations"][0]
             self.assertEqual(shown["paused"], row["paused"])
             if row["state"] == "PUBLISHED":
-                self.assertEqual((kinds, reasons[row["event_id"]]), ([], "-"))
-            elif row["event_id"] == parked["t1"]:
-                self.assertEqual((kinds, reasons[row["event_id"]]), (["destination"], "WEBHOOK_REFUSED"))
+                self.assertEqual((kinds, reasons[row["eventId"]]), ([], "-"))
+            elif row["eventId"] == parked["t1"]:
+                self.assertEqual((kinds, reasons[row["eventId"]]), (["destination"], "WEBHOOK_REFUSED"))
             else:
-                self.assertEqual((kinds, reasons[row["event_id"]]),
+                self.assertEqual((kinds, reasons[row["eventId"]]),
                                  (["destination"] + ["event"] * (row["type"] == "Marked"), "DESTINATION_PAUSED"))
         self.assertRegex(self.ask("status")[0], r"(?m)^outbox     backlog 3, oldest .* +out: paused, 1 parked  ← needs a person$")
         self.assertEqual(self.ask_json("status")[0]["outbox"][0]["state"], "paused")

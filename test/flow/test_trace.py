@@ -13,6 +13,9 @@ import psycopg2
 
 from serve_bed import BIN, LIMIT_S, Postgres, Server, Sqlite
 
+# What only those see of a completed command who may open the store.
+INSIDE = ("tenant", "scope", "scheme", "contractVersion", "fingerprint", "linked", "auditId", "stale", "serviceAnswers",
+          "events", "audit", "conflicts", "duplicates")
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 OTHER = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = "00-%s-%s-01" % (TRACE, SPAN)
@@ -72,8 +75,9 @@ class Trace:
             self.assertEqual([shown.get(name) for name in ("correlationId", "causationId", "traceparent", "tracestate")],
                              ["corr", "cause", answer.headers["traceresponse"], "congo=t61,rojo=00f"])
         record = self.show(answer.json["id"])
+        self.assertEqual({**shown, **{name: record[name] for name in INSIDE}}, record)
         for part in (record, record["audit"], record["events"][0]):
-            self.assertEqual([part[name] for name in ("correlation_id", "causation_id", "traceparent", "tracestate")],
+            self.assertEqual([part[name] for name in ("correlationId", "causationId", "traceparent", "tracestate")],
                              ["corr", "cause", answer.headers["traceresponse"], "congo=t61,rojo=00f"])
 
     def test_without_a_trace_nothing_is_made_up(self):
@@ -113,7 +117,7 @@ class Trace:
             self.assertEqual([shown.get(name) for name in ("correlationId", "causationId", "traceparent", "tracestate")],
                              ["corr", "cause", answer.headers["traceresponse"], "a=1"])
             record = self.show(answer.headers["Ibid-Command-Id"])
-            self.assertEqual((record["traceparent"], record["correlation_id"]), (answer.headers["traceresponse"], "corr"))
+            self.assertEqual((record["traceparent"], record["correlationId"]), (answer.headers["traceresponse"], "corr"))
         again = server.send("k-broken", {"topic": "broken"})  # another run: it is told where that came from
         self.assertEqual(again.status, 500)
         self.assertNotIn("traceparent", server.get("/v1/operations/" + again.headers["Ibid-Command-Id"]).json)

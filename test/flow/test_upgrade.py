@@ -97,8 +97,9 @@ class Upgrade:
                 break
         self.assertEqual(EXECUTED, done.returncode, done.stdout + done.stderr)
         found = json.loads(done.stdout)
-        self.assertEqual(found["command_id"], found["body"]["id"])
-        return found["command_id"], found["replayed"]
+        command = found.get("commandId", found.get("command_id"))  # as the baseline calls it
+        self.assertEqual(command, found["body"]["id"])
+        return command, found["replayed"]
 
     def assert_effects(self, count):
         for table, each in (("payment", 1), ("ledger_entry", 2), ("ibid.command", 1), ("ibid.event", 1),
