@@ -1148,7 +1148,7 @@ static void add_contract(struct pages *pages, const struct view *view)
 static void write_json(struct str *out, const struct pages *pages)
 {
 	const struct review_counts *counts = pages->counts;
-	str_addf(out, "{\"pass\":%zu,\"fail\":%zu,\"ask\":%zu,\"not_applicable\":%zu", counts->pass,
+	str_addf(out, "{\"pass\":%zu,\"fail\":%zu,\"ask\":%zu,\"notApplicable\":%zu", counts->pass,
 	         counts->fail, counts->ask, counts->not_applicable);
 	for (size_t i = 0; i < COUNT(checklists); i++) {
 		str_addc(out, ',');

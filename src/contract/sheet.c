@@ -2,6 +2,7 @@
 /* sheet.c -- one table, three printers. */
 #include "contract/sheet.h"
 
+#include "base/obj.h"
 #include "base/utf8.h"
 
 #include <string.h>
@@ -232,6 +233,7 @@ void sheet_write_markdown(struct str *out, const struct sheet *sheet)
 static void write_marked(struct str *out, const struct sheet *sheet, const struct sheet_row *row)
 {
 	const char *between = "";
+	char name[OBJ_NAME_SIZE];
 	bool any = false;
 	for (size_t i = 0; i < sheet->column_count; i++)
 		any = any || row->cells[i].marked;
@@ -241,7 +243,7 @@ static void write_marked(struct str *out, const struct sheet *sheet, const struc
 	for (size_t i = 0; i < sheet->column_count; i++) {
 		if (!row->cells[i].marked)
 			continue;
-		str_addf(out, "%s\"%s\"", between, sheet->columns[i].id);
+		str_addf(out, "%s\"%s\"", between, obj_camel(sheet->columns[i].id, name));
 		between = ",";
 	}
 	str_addc(out, ']');
@@ -249,11 +251,12 @@ static void write_marked(struct str *out, const struct sheet *sheet, const struc
 
 void sheet_write_json(struct str *out, const struct sheet *sheet)
 {
-	str_addf(out, "\"%s\":[", sheet->id);
+	char name[OBJ_NAME_SIZE];
+	str_addf(out, "\"%s\":[", obj_camel(sheet->id, name));
 	for (const struct sheet_row *row = sheet->first; row; row = row->next) {
 		str_adds(out, row == sheet->first ? "{" : ",{");
 		for (size_t i = 0; i < sheet->column_count; i++) {
-			str_addf(out, "%s\"%s\":", i ? "," : "", sheet->columns[i].id);
+			str_addf(out, "%s\"%s\":", i ? "," : "", obj_camel(sheet->columns[i].id, name));
 			str_add_json(out, row->cells[i].text, strlen(row->cells[i].text));
 		}
 		write_marked(out, sheet, row);

@@ -114,17 +114,17 @@ static struct json *row_of(struct json *root, const char *section, const char *o
 /* A05 */
 static void json_holds_every_section_and_every_answer(void **state)
 {
-	static const char *const sections[] = {"idempotency",      "strategies",    "retry",
-	                                       "exception_queues", "failure_modes", "reconciliation",
-	                                       "sequences",        "runbook"};
+	static const char *const sections[] = {"idempotency",     "strategies",   "retry",
+	                                       "exceptionQueues", "failureModes", "reconciliation",
+	                                       "sequences",       "runbook"};
 	(void)state;
 	struct fixture fixture;
 	struct arena arena = {0};
 	fixture_open(&fixture, MATRIX_JSON);
 	struct json *root = read_output(&fixture, &arena);
 	assert_int_equal(root->size, COUNT(sections) + 2);
-	assert_int_equal(json_member(root, "service_answers")->size, 0); /* none has a service */
-	assert_int_equal(json_member(root, "events")->size, 0);          /* and no event a contract */
+	assert_int_equal(json_member(root, "serviceAnswers")->size, 0); /* none has a service */
+	assert_int_equal(json_member(root, "events")->size, 0);         /* and no event a contract */
 	for (size_t i = 0; i < COUNT(sections); i++) {
 		struct json *section = json_member(root, sections[i]);
 		assert_non_null(section);
@@ -132,22 +132,22 @@ static void json_holds_every_section_and_every_answer(void **state)
 		row_of(root, sections[i], "create-payment", NULL, NULL);
 		row_of(root, sections[i], "import-invoice", NULL, NULL);
 	}
-	expect_at(root, "/idempotency/0/key_from", "header");
-	expect_at(root, "/idempotency/0/key_scope", "client");
+	expect_at(root, "/idempotency/0/keyFrom", "header");
+	expect_at(root, "/idempotency/0/keyScope", "client");
 	expect_at(root, "/idempotency/0/unique",
 	          "payment_reference (find: by-reference.$store.sql, on_duplicate: link)");
 	expect_at(root, "/strategies/0/strategy", "key");
-	expect_at(root, "/strategies/1/enforced_by", "a unique index refuses the second one");
-	expect_at(root, "/strategies/1/looks_at",
+	expect_at(root, "/strategies/1/enforcedBy", "a unique index refuses the second one");
+	expect_at(root, "/strategies/1/looksAt",
 	          "unique: invoice_number (find: by-reference.$store.sql, on_duplicate: reject)");
 	expect_at(root, "/strategies/1/row", "none");
 	expect_at(root, "/idempotency/1/fact", "an invoice | is <booked> *once*");
 	expect_at(root, "/idempotency/1/owner", "finance");
-	expect_at(root, "/idempotency/1/key_from", "/vendor, /invoiceNo");
-	expect_at(root, "/idempotency/1/key_scope", "none");
-	expect_at(root, "/idempotency/1/key_retain", "90d");
-	expect_at(root, "/idempotency/1/in_progress", "wait 2s");
-	expect_at(root, "/idempotency/1/by_source",
+	expect_at(root, "/idempotency/1/keyFrom", "/vendor, /invoiceNo");
+	expect_at(root, "/idempotency/1/keyScope", "none");
+	expect_at(root, "/idempotency/1/keyRetain", "90d");
+	expect_at(root, "/idempotency/1/inProgress", "wait 2s");
+	expect_at(root, "/idempotency/1/bySource",
 	          "broker: skip, client: refuse, human: show, replay: skip, service: replay");
 	expect_at(root, "/idempotency/1/covers", "invoice, journal");
 	expect_at(root, "/idempotency/0/payload", "omit");
@@ -166,9 +166,9 @@ static void json_lists_what_was_inherited(void **state)
 	struct json *root = read_output(&fixture, &arena);
 	assert_null(json_at(root, "/idempotency/0/inherited"));
 	expect_at(root, "/idempotency/1/inherited/0", "owner");
-	expect_at(root, "/idempotency/1/inherited/1", "audit_retain");
+	expect_at(root, "/idempotency/1/inherited/1", "auditRetain");
 	assert_null(json_at(root, "/idempotency/1/inherited/2"));
-	expect_at(root, "/reconciliation/1/inherited/0", "reconciled_by");
+	expect_at(root, "/reconciliation/1/inherited/0", "reconciledBy");
 	arena_release(&arena);
 	fixture_close(&fixture);
 }
@@ -217,14 +217,14 @@ static void failure_modes_follow_from_the_answers(void **state)
 	fixture_open(&fixture, MATRIX_JSON);
 	struct json *root = read_output(&fixture, &arena);
 	for (size_t i = 0; i < COUNT(modes); i++) {
-		struct json *row = row_of(root, "failure_modes", modes[i].operation, "failure",
+		struct json *row = row_of(root, "failureModes", modes[i].operation, "failure",
 		                          modes[i].failure);
 		assert_string_equal(json_member(row, "behaviour")->text, modes[i].behaviour);
 	}
-	row_of(root, "failure_modes", "create-payment", "failure", "crash before the commit");
-	row_of(root, "failure_modes", "create-payment", "failure",
+	row_of(root, "failureModes", "create-payment", "failure", "crash before the commit");
+	row_of(root, "failureModes", "create-payment", "failure",
 	       "crash after the commit, before the answer");
-	row_of(root, "failure_modes", "create-payment", "failure", "the commit's answer is lost");
+	row_of(root, "failureModes", "create-payment", "failure", "the commit's answer is lost");
 	arena_release(&arena);
 	fixture_close(&fixture);
 }
@@ -253,8 +253,8 @@ static void same_fact_under_a_new_key_is_what_the_strategy_makes_of_it(void **st
 		if (contracts_load(dir, &fixture.contracts, &err))
 			fail_msg("%s", err.text);
 		matrix_write(&fixture.out, fixture.contracts, MATRIX_JSON);
-		struct json *row = row_of(read_output(&fixture, &arena), "failure_modes",
-		                          cases[i].operation, "failure", "same fact under a new key");
+		struct json *row = row_of(read_output(&fixture, &arena), "failureModes", cases[i].operation,
+		                          "failure", "same fact under a new key");
 		assert_string_equal(json_member(row, "behaviour")->text, cases[i].behaviour);
 		arena_release(&arena);
 		str_release(&fixture.out);
@@ -278,12 +278,12 @@ static void retry_policy_queues_and_runbook_name_the_owner_and_the_next_step(voi
 	row = row_of(root, "retry", "import-invoice", "failure", "deadlock or serialization failure");
 	assert_string_equal(json_member(row, "policy")->text, "retried inside, bounded; never final");
 	row_of(root, "retry", "import-invoice", "failure", "commit whose outcome is unknown");
-	row = row_of(root, "exception_queues", "import-invoice", "queue", "reconciliation");
+	row = row_of(root, "exceptionQueues", "import-invoice", "queue", "reconciliation");
 	assert_string_equal(json_member(row, "owner")->text, "finance");
 	assert_string_equal(json_member(row, "lands")->text, "a break found by vendor-statement");
 	assert_string_equal(json_member(row, "actions")->text,
 	                    "correct it with credit-note; nothing is deleted");
-	row = row_of(root, "exception_queues", "import-invoice", "queue", "dead-letter");
+	row = row_of(root, "exceptionQueues", "import-invoice", "queue", "dead-letter");
 	assert_string_equal(json_member(row, "actions")->text,
 	                    "repair; send a new intent with a new key");
 	row = row_of(root, "runbook", "create-payment", "run", "ibid doctor");
