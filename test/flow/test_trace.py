@@ -75,7 +75,7 @@ class Trace:
             self.assertEqual([shown.get(name) for name in ("correlationId", "causationId", "traceparent", "tracestate")],
                              ["corr", "cause", answer.headers["traceresponse"], "congo=t61,rojo=00f"])
         record = self.show(answer.json["id"])
-        self.assertEqual({**shown, **{name: record[name] for name in INSIDE}}, record)
+        self.assertEqual(shown, {name: value for name, value in record.items() if name not in INSIDE})
         for part in (record, record["audit"], record["events"][0]):
             self.assertEqual([part[name] for name in ("correlationId", "causationId", "traceparent", "tracestate")],
                              ["corr", "cause", answer.headers["traceresponse"], "congo=t61,rojo=00f"])
