@@ -104,7 +104,7 @@ static void add_json(struct str *out, struct arena *arena, const struct listing 
 		return;
 	}
 	obj_begin(out, NULL, '{');
-	row_add_json(out, listing->shape, row);
+	row_add_json(out, listing->shape, row, ROW_WHOLE);
 	obj_end(out, '}');
 }
 
