@@ -163,7 +163,7 @@ static enum ibid_code tell(struct ibid_adopted *adopted, const struct begun *beg
 		submission_refuse(sub, &row, REFUSAL_VALIDATION, &invalid);
 		result_of_row(sub->result, &row);
 	} else {
-		submission_tell(sub, begun->verdict, &begun->row, &adopted->fingerprint);
+		submission_answer(sub, begun->verdict, &begun->row, &adopted->fingerprint);
 	}
 	if (sub->result->arena.failed) {
 		ibid_result_free(sub->result);
@@ -237,9 +237,10 @@ static enum ibid_code finish(struct ibid_adopted *adopted, const struct finishin
 	sub->result = result_new();
 	if (!sub->result)
 		return err_set(err, IBID_NOMEM, "out of memory");
-	struct command_row told = ending->audit ? submission_whole_answer(ending->row, ending->outcome)
-	                                        : *ending->row;
-	result_of_row(sub->result, &told);
+	struct command_row answer = ending->audit
+	                                ? submission_whole_answer(ending->row, ending->outcome)
+	                                : *ending->row;
+	result_of_row(sub->result, &answer);
 	enum ibid_code code = sub->result->arena.failed
 	                          ? err_set(err, IBID_NOMEM, "out of memory")
 	                          : adopted->tx->store->ops->finish_adopted(adopted->tx, ending, err);

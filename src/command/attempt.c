@@ -126,7 +126,7 @@ void attempt_postpone(struct submission *sub, enum ibid_code code, const struct 
 	};
 }
 
-void attempt_tell(struct submission *sub, const struct command_row *row)
+void attempt_answer(struct submission *sub, const struct command_row *row)
 {
 	if (row->state != COMMAND_IN_PROGRESS) {
 		submission_move(sub, SUBMISSION_ENDED);
@@ -141,18 +141,18 @@ void attempt_tell(struct submission *sub, const struct command_row *row)
 /* Is the row what this submission wanted to write? Those who resolve share a token, and those who
  * run a row again its id: what was sent, and the moment, tell two of them apart. */
 static bool wrote(const struct submission *sub, const struct command_row *row,
-                  const struct command_row *told)
+                  const struct command_row *answer)
 {
-	bool shares = sub->goal == GOAL_RESOLVE || told->attempts > 1;
-	return row->attempts == told->attempts && row->lease_token == told->lease_token &&
-	       (row->state == COMMAND_IN_PROGRESS) == (told->state == COMMAND_IN_PROGRESS) &&
-	       memcmp(&row->id, &told->id, sizeof told->id) == 0 &&
+	bool shares = sub->goal == GOAL_RESOLVE || answer->attempts > 1;
+	return row->attempts == answer->attempts && row->lease_token == answer->lease_token &&
+	       (row->state == COMMAND_IN_PROGRESS) == (answer->state == COMMAND_IN_PROGRESS) &&
+	       memcmp(&row->id, &answer->id, sizeof answer->id) == 0 &&
 	       (!shares ||
-	        (row->state == told->state && row->finished_us == told->finished_us &&
-	         memcmp(&row->fingerprint, &told->fingerprint, sizeof told->fingerprint) == 0));
+	        (row->state == answer->state && row->finished_us == answer->finished_us &&
+	         memcmp(&row->fingerprint, &answer->fingerprint, sizeof answer->fingerprint) == 0));
 }
 
-enum ibid_code attempt_resolve(struct submission *sub, const struct command_row *told,
+enum ibid_code attempt_resolve(struct submission *sub, const struct command_row *answer,
                                bool answer_lost, enum step *ret, struct ibid_err *err)
 {
 	struct store *store = sub->ledger->store;
@@ -162,16 +162,16 @@ enum ibid_code attempt_resolve(struct submission *sub, const struct command_row 
 	                                          sub->ledger->resolve_us, &claim, err);
 	if (code || claim.kind == CLAIM_BUSY) {
 		submission_log(sub, IBID_LOG_ERROR, "command.unknown", code ? err->text : "still held");
-		result_unknown(sub->result, &told->id);
+		result_unknown(sub->result, &answer->id);
 		*ret = STEP_DONE;
 		return IBID_OK;
 	}
 	/* What claims and commits in one trip holds nothing that could be waited for until it arrives.
 	 */
 	sub->late |= answer_lost && claim.kind == CLAIM_FREE && !store->ops->one_writer;
-	bool ours = claim.kind == CLAIM_FOUND && wrote(sub, &claim.row, told);
+	bool ours = claim.kind == CLAIM_FOUND && wrote(sub, &claim.row, answer);
 	if (ours)
-		attempt_tell(sub, answer_lost ? &claim.row : told);
+		attempt_answer(sub, answer_lost ? &claim.row : answer);
 	*ret = ours ? STEP_DONE : STEP_COLLIDED;
 	return IBID_OK;
 }
@@ -194,17 +194,17 @@ static enum ibid_code finish_failed(const struct submission *sub, const struct o
 }
 
 /* `told` is what the caller hears once it is durable (I10). */
-static enum ibid_code commit(struct submission *sub, struct tx **tx, const struct command_row *told,
-                             enum step *ret, struct ibid_err *err)
+static enum ibid_code commit(struct submission *sub, struct tx **tx,
+                             const struct command_row *answer, enum step *ret, struct ibid_err *err)
 {
 	struct outcome outcome = {0};
 	enum ibid_code code = (*tx)->store->ops->commit(tx, &sub->attempt, &outcome, err);
 	switch (code) {
 	case IBID_OK:
-		attempt_tell(sub, told);
+		attempt_answer(sub, answer);
 		*ret = STEP_DONE;
 		return IBID_OK;
-	case IBID_UNKNOWN: return attempt_resolve(sub, told, false, ret, err);
+	case IBID_UNKNOWN: return attempt_resolve(sub, answer, false, ret, err);
 	case IBID_RETRY: *ret = STEP_COLLIDED; return IBID_OK;
 	case IBID_MISUSE:
 		/* The handler ended the transaction: what it did is committed, or not. Nobody knows, and
@@ -247,7 +247,7 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
 {
 	struct command_row row = submission_row(sub, previous);
 	bool server = class == REFUSAL_SERVER;
-	if (server && submission_is_finishing(sub) && !submission_is_told(sub) &&
+	if (server && submission_is_finishing(sub) && !submission_has_end(sub) &&
 	    sub->pending != IBID_MISUSE)
 		return finish_failed(sub, outcome, err);
 	submission_refuse(sub, &row, class, outcome);
@@ -256,13 +256,13 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
 	if (sub->pending == IBID_MISUSE) {
 		row.state = COMMAND_UNKNOWN;
 		row.reason = handler_ended_transaction;
-	} else if (submission_is_told(sub)) {
+	} else if (submission_has_end(sub)) {
 		submission_set_end(sub, &row);
 	}
 	bool unknown = row.state == COMMAND_UNKNOWN;
 	/* What was asked has refused: that is an outcome, and no failure of ours. */
-	bool refused = submission_is_told(sub) && sub->end.status && row.state == COMMAND_REJECTED;
-	struct command_row told = row;
+	bool refused = submission_has_end(sub) && sub->end.status && row.state == COMMAND_REJECTED;
+	struct command_row answer = row;
 	row = submission_kept_refusal(sub, &row);
 	if (server && !refused)
 		submission_log_incident(sub, unknown ? "command.unknown" : "command.failed", &row);
@@ -274,7 +274,7 @@ static enum ibid_code record_refusal(struct submission *sub, struct tx **tx,
 		*ret = STEP_COLLIDED;
 		return IBID_OK;
 	}
-	return code ? code : commit(sub, tx, &told, ret, err);
+	return code ? code : commit(sub, tx, &answer, ret, err);
 }
 
 /* Write everything a success consists of (I1). */
@@ -301,8 +301,8 @@ static enum ibid_code record_success(struct submission *sub, struct tx **tx,
 	/* An event that the store rejected dooms the transaction: commit rolls back, and says why. */
 	if (code && code != IBID_REJECTED)
 		return code;
-	struct command_row told = submission_whole_answer(&row, outcome);
-	return commit(sub, tx, &told, ret, err);
+	struct command_row answer = submission_whole_answer(&row, outcome);
+	return commit(sub, tx, &answer, ret, err);
 }
 
 /* Is `name` among the candidates? SQLite can't always tell indexes over the same columns apart. */
@@ -519,7 +519,7 @@ static enum ibid_code tell_busy(struct submission *sub, const struct uuid *id, e
 	struct store *store = sub->ledger->store;
 	const struct contract_duplicates *policy = &sub->contract->duplicates;
 	struct claim claim = {0};
-	if (policy->in_progress == PROGRESS_WAIT && sub->told) {
+	if (policy->in_progress == PROGRESS_WAIT && sub->served) {
 		int64_t now_us = env_steady_us(sub->ledger->env);
 		if (!sub->wait_until_us)
 			sub->wait_until_us = now_us + policy->wait_us;
@@ -589,7 +589,7 @@ static enum ibid_code meet_held(struct submission *sub, struct claim *claim, enu
 	if (resolves && row->state != COMMAND_UNKNOWN && sub->state != SUBMISSION_ENDED)
 		return fenced(err);
 	/* It was ended under its token before: by its own worker, or by who looked for it. */
-	submission_tell_replay(sub, row);
+	submission_answer_replay(sub, row);
 	*ret = STEP_DONE;
 	return IBID_OK;
 }
@@ -648,7 +648,7 @@ static enum ibid_code meet_row(struct submission *sub, struct claim *claim, enum
 	if (verdict == VERDICT_CONFLICT)
 		code = keep_evidence(sub, row, &fingerprint, err);
 	if (!code)
-		submission_tell(sub, verdict, row, &fingerprint);
+		submission_answer(sub, verdict, row, &fingerprint);
 	return code;
 }
 

@@ -29,11 +29,11 @@ IBID_CHECK enum ibid_code attempt_meet(struct submission *sub, struct claim *cla
 void attempt_postpone(struct submission *sub, enum ibid_code code, const struct outcome *outcome);
 
 /* It is durable: an outcome for the caller, or a lease for the worker. */
-void attempt_tell(struct submission *sub, const struct command_row *row);
+void attempt_answer(struct submission *sub, const struct command_row *row);
 
 /* The commit did not report success (`err` says why): ask the store, and believe what it says (I7).
  * Where the handler's answer was lost with the commit's, the caller hears what was kept of it. */
-IBID_CHECK enum ibid_code attempt_resolve(struct submission *sub, const struct command_row *told,
+IBID_CHECK enum ibid_code attempt_resolve(struct submission *sub, const struct command_row *answer,
                                           bool answer_lost, enum step *ret, struct ibid_err *err);
 
 /* ---- Its paths: attempt_paths.c ------------------------------------------------------------- */

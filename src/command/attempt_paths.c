@@ -133,8 +133,8 @@ static enum ibid_code meet_served(struct submission *sub, bool shared, enum step
 	struct group_member *member = &sub->sharing.member;
 	*ret = STEP_AGAIN;
 	if (member->done) {
-		struct command_row told = submission_whole_answer(&member->row, &member->outcome);
-		attempt_tell(sub, &told);
+		struct command_row answer = submission_whole_answer(&member->row, &member->outcome);
+		attempt_answer(sub, &answer);
 		*ret = STEP_DONE;
 		return IBID_OK;
 	}
@@ -182,7 +182,7 @@ static enum ibid_code attempt_group(struct submission *sub, enum step *ret, stru
 	if (!plain)
 		return attempt_steps(sub, ret, err);
 	sharing->sub = sub;
-	sharing->place = (struct group_place){.member = &sharing->member, .told = sub->told};
+	sharing->place = (struct group_place){.member = &sharing->member, .served = sub->served};
 	if (!may_share(sub))
 		return run_alone(sub, ret, err);
 	sharing->place.contends = contention_of(sub, work);

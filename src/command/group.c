@@ -133,7 +133,7 @@ static bool enqueue(struct lane *lane, struct waiter *waiter)
 /* It is `next` that works for the lane. */
 static void call(struct lane *lane, struct waiter *next)
 {
-	if (next->place->told) {
+	if (next->place->served) {
 		lane->group->lead(lane->group->lead_user, lane);
 		return;
 	}
@@ -238,24 +238,24 @@ static size_t half_of_crowd(const struct lane *lane)
  * after. */
 static void serve(struct lane *lane, struct waiter **batch, size_t count)
 {
-	struct group_place *told[GROUP_MAX];
-	size_t told_count = 0;
+	struct group_place *served[GROUP_MAX];
+	size_t served_count = 0;
 	pthread_mutex_unlock(&lane->lock);
 	run_batch(lane, batch, count);
 	pthread_mutex_lock(&lane->lock);
 	for (size_t i = 0; i < count; i++) {
 		batch[i]->state = SERVED;
-		if (batch[i]->place->told)
-			told[told_count++] = batch[i]->place;
+		if (batch[i]->place->served)
+			served[served_count++] = batch[i]->place;
 		else
 			pthread_cond_signal(&batch[i]->woken); /* its own memory: not behind the lock */
 	}
 	hand_on(lane, count);
-	if (!told_count)
+	if (!served_count)
 		return;
 	pthread_mutex_unlock(&lane->lock);
-	for (size_t i = 0; i < told_count; i++)
-		told[i]->told(told[i], GROUP_SERVED);
+	for (size_t i = 0; i < served_count; i++)
+		served[i]->served(served[i], GROUP_SERVED);
 	pthread_mutex_lock(&lane->lock);
 }
 
@@ -284,7 +284,7 @@ void group_lead(struct lane *lane)
 	pthread_mutex_lock(&lane->lock);
 	assert(lane->busy && lane->first);
 	struct waiter *first = lane->first;
-	if (!first->place->told) { /* it came since, with a thread of its own */
+	if (!first->place->served) { /* it came since, with a thread of its own */
 		call(lane, first);
 	} else {
 		gather(lane, half_of_crowd(lane));
@@ -296,7 +296,7 @@ void group_lead(struct lane *lane)
 	}
 	pthread_mutex_unlock(&lane->lock);
 	if (alone)
-		alone->told(alone, GROUP_ALONE);
+		alone->served(alone, GROUP_ALONE);
 }
 
 /* A lane that is free, or a place in its queue. */
@@ -327,7 +327,7 @@ enum ibid_code group_enter(struct group *group, struct group_place *place, enum 
 	struct lane *lane = &group->lanes[place->contends % group->lane_count];
 	const struct identity *identity = &place->member->row.identity;
 	struct waiter *self = &place->waiter;
-	bool waits = !place->told;
+	bool waits = !place->served;
 	place->lane = lane;
 	*self = (struct waiter){
 	    .place = place,

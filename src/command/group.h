@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group.h -- many threads that submit share transactions.
+/* group.h -- threads that submit at the same time share transactions.
  *
- * Whoever comes while nobody works in its lane goes ahead at once, alone. Whoever comes later
- * waits, and when the one ahead has finished, the first who waits leads the others: it takes as
- * many as may share a transaction and runs them for all. So nobody is delayed for the sake of a
- * batch, and the busier it is, the larger batches are.
+ * A caller whose lane is free runs its command at once, alone. Callers that come while the lane is
+ * in use wait in the lane's queue. When the lane is free again, the first of them leads: it takes
+ * as many waiting commands as may share a transaction and runs them all. So no command is delayed
+ * for the sake of a batch, and batches grow with the load.
  *
- * Who has no thread to wait with leaves word instead: it is told when it was served, and where such
- * a one is to lead, the lane is given to whoever serves the group (group_lead).
+ * Asynchronous callers pass a callback (`served`) instead of waiting in a thread. Where such a
+ * caller is the first in the queue, the thread that serves the group leads in its place
+ * (group_lead).
  *
- * Commands that contend for the same row go through the same lane, and in the same order in every
- * batch. Tenants take turns, however much one of them sends (K10). */
+ * Commands that contend for the same row use the same lane, and every batch has them in the same
+ * order. Tenants take turns, however much one of them sends (K10). */
 #ifndef COMMAND_GROUP_H
 #define COMMAND_GROUP_H
 
@@ -31,11 +32,11 @@ void group_free(struct group *group); /* takes NULL; nobody is in it */
 enum group_part {
 	GROUP_ALONE,  /* run it now, and call group_leave when that is over */
 	GROUP_SERVED, /* somebody has run it: `member` and `code` say what became of it */
-	GROUP_WAITS,  /* with `told`: that is called with one of the others, once */
+	GROUP_WAITS,  /* with `served`: that is called with one of the others, once */
 };
 
 struct group_place;
-typedef void group_told(struct group_place *place, enum group_part part);
+typedef void group_served_fn(struct group_place *place, enum group_part part);
 
 /* Where somebody stands in a lane's queue; group.c's own. */
 struct waiter {
@@ -50,8 +51,8 @@ struct waiter {
 struct group_place {
 	struct group_member *member; /* in: with a new row and its context */
 	uint64_t contends;           /* in: group_contention of what it contends for */
-	group_told *told;    /* in; NULL: the thread waits. The place lives until it was called */
-	enum ibid_code code; /* out, GROUP_SERVED: what run_group returned */
+	group_served_fn *served; /* in; NULL: the thread waits. The place lives until it was called */
+	enum ibid_code code;     /* out, GROUP_SERVED: what run_group returned */
 	struct ibid_err err;
 	struct lane *lane; /* out, GROUP_ALONE: for group_leave */
 	struct waiter waiter;

@@ -111,7 +111,7 @@ static int64_t outcome_age_us(const struct submission *sub, const struct command
 	return age_us > 0 ? age_us : 0;
 }
 
-void submission_tell_replay(struct submission *sub, const struct command_row *row)
+void submission_answer_replay(struct submission *sub, const struct command_row *row)
 {
 	result_of_row(sub->result, row);
 	sub->result->replayed = true;
@@ -150,13 +150,13 @@ void submission_note(struct submission *sub, const struct command_row *row,
 	                sub->contract->duplicates.evidence == EVIDENCE_EACH);
 }
 
-void submission_tell(struct submission *sub, enum verdict verdict, const struct command_row *row,
-                     const struct sha256 *fingerprint)
+void submission_answer(struct submission *sub, enum verdict verdict, const struct command_row *row,
+                       const struct sha256 *fingerprint)
 {
 	static const struct uuid unseen;
 	const struct uuid *id = memcmp(&row->id, &unseen, sizeof unseen) == 0 ? NULL : &row->id;
 	switch (verdict) {
-	case VERDICT_REPLAY: submission_tell_replay(sub, row); break;
+	case VERDICT_REPLAY: submission_answer_replay(sub, row); break;
 	case VERDICT_CONFLICT:
 		result_conflict(sub->result, row, sub->now_us - row->created_us);
 		submission_log(sub, IBID_LOG_WARN, "command.conflict", "key reused with another payload");

@@ -21,7 +21,7 @@ struct ibid_result *result_new(void)
 	struct ibid_result *result = calloc(1, sizeof *result);
 	if (result)
 		result->body = result->resource_type = result->resource_id = result->reason = result->text =
-		    result->told = result->cause = result->location = "";
+		    result->client_text = result->cause = result->location = "";
 	return result;
 }
 
@@ -113,7 +113,7 @@ static void set_body(struct ibid_result *result, const char *body, size_t size)
 static void set_problem(struct ibid_result *result, struct problem problem)
 {
 	result->status = problem.status;
-	result->text = result->told = keep(result, problem.detail);
+	result->text = result->client_text = keep(result, problem.detail);
 	if (problem.code)
 		result->reason = keep(result, problem.code);
 	const char *body = problem_body(&result->arena, &problem);
@@ -228,7 +228,7 @@ void result_of_row(struct ibid_result *result, const struct command_row *row)
 	default: set_completed(result, row); break;
 	}
 	if (incident_hides(row->reason)) {
-		result->told = incident_client_text(row);
+		result->client_text = incident_client_text(row);
 		incident_of(result->command_id, row->attempts, result->incident);
 	}
 }
@@ -320,5 +320,5 @@ void result_unknown_row(struct ibid_result *result, const struct command_row *ro
 	result->retry_after_us = retry_pause_at_age_us(&unknown_policy, age_us);
 	result->cause = keep(result, row->reason);
 	if (text)
-		result->text = result->told = keep(result, text);
+		result->text = result->client_text = keep(result, text);
 }

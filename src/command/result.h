@@ -18,7 +18,7 @@ struct ibid_result {
 	bool own_body; /* of a rejection: its worker's own words, and no problem of ours */
 	char command_id[UUID_TEXT_SIZE];
 	const char *resource_type, *resource_id, *reason, *text;
-	const char *told;                  /* of the text: what a client over HTTP may read */
+	const char *client_text;           /* of the text: what a client over HTTP may read */
 	char incident[INCIDENT_TEXT_SIZE]; /* of a failure whose words are not told; "": none */
 	const char *cause;    /* why it is not known whether it was done, as the row has it; "": the
 	                         row could not be read */

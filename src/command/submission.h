@@ -92,7 +92,7 @@ struct submission {
 
 	/* The course of attempts. */
 	struct sharing sharing;
-	group_told *told; /* who waits in a group leaves word; NULL: a thread waits */
+	group_served_fn *served; /* the callback of an asynchronous caller; NULL: a thread waits */
 	int turns, collisions;
 	int64_t pause_us;
 
@@ -118,18 +118,18 @@ IBID_CHECK enum ibid_code submission_prepare(struct submission *sub,
 IBID_CHECK enum ibid_code submission_decide(struct submission *sub, struct ibid_result **ret,
                                             struct ibid_err *err);
 
-/* The same in pieces, for whoever has no thread to wait with: submission_begin, then
- * submission_advance until PACE_DECIDED or an error, then submission_close. */
-enum pace {
-	PACE_DECIDED,
-	PACE_PAUSE,  /* advance again after `pause_us` */
-	PACE_QUEUED, /* with `told`: that is called, and submission_served is next */
+/* The same in pieces, for callers that have no thread to wait in: submission_begin, then
+ * submission_advance until ADVANCE_DECIDED or an error, then submission_close. */
+enum advance {
+	ADVANCE_DECIDED,
+	ADVANCE_PAUSE,  /* advance again after `pause_us` */
+	ADVANCE_QUEUED, /* with `served`: that is called, and submission_served is next */
 };
 IBID_CHECK enum ibid_code submission_begin(struct submission *sub, struct ibid_err *err);
-IBID_CHECK enum ibid_code submission_advance(struct submission *sub, enum pace *ret,
+IBID_CHECK enum ibid_code submission_advance(struct submission *sub, enum advance *ret,
                                              struct ibid_err *err);
 IBID_CHECK enum ibid_code submission_served(struct submission *sub, enum group_part part,
-                                            enum pace *ret, struct ibid_err *err);
+                                            enum advance *ret, struct ibid_err *err);
 IBID_CHECK enum ibid_code submission_close(struct submission *sub, enum ibid_code code,
                                            struct ibid_result **ret, struct ibid_err *err);
 
@@ -159,11 +159,11 @@ struct key_conflict_row submission_evidence(const struct submission *sub,
                                             const struct sha256 *fingerprint);
 
 /* Put a verdict other than VERDICT_RUN... into the result, and count the duplicate. */
-void submission_tell(struct submission *sub, enum verdict verdict, const struct command_row *row,
-                     const struct sha256 *fingerprint);
+void submission_answer(struct submission *sub, enum verdict verdict, const struct command_row *row,
+                       const struct sha256 *fingerprint);
 
 /* Its parts: the outcome on the row; and the duplicate, beside the caller's path (B18). */
-void submission_tell_replay(struct submission *sub, const struct command_row *row);
+void submission_answer_replay(struct submission *sub, const struct command_row *row);
 void submission_note(struct submission *sub, const struct command_row *row,
                      const struct sha256 *fingerprint);
 
@@ -185,7 +185,7 @@ const struct command_row *submission_continued(const struct submission *sub,
                                                const struct command_row *previous);
 
 /* Has the worker, or recovery, said how it ends? */
-static inline bool submission_is_told(const struct submission *sub)
+static inline bool submission_has_end(const struct submission *sub)
 {
 	return sub->end.state != COMMAND_ACCEPTED;
 }

@@ -66,7 +66,7 @@ static bool tell_recent(struct submission *sub)
 	    !recent_find(sub->ledger->recent, &sub->identity, &sub->attempt, &row) ||
 	    submission_judge(sub, &row, &verdict, &fingerprint, &ignored) || verdict != VERDICT_REPLAY)
 		return false;
-	submission_tell(sub, verdict, &row, &fingerprint);
+	submission_answer(sub, verdict, &row, &fingerprint);
 	return true;
 }
 
@@ -98,14 +98,14 @@ static enum ibid_code give_up(const struct submission *sub, struct ibid_err *err
 
 /* What follows an attempt. A collision pauses and counts; recording what an attempt ended in does
  * not, but can't go on for ever either. */
-static enum ibid_code follow(struct submission *sub, enum step step, enum pace *ret,
+static enum ibid_code follow(struct submission *sub, enum step step, enum advance *ret,
                              struct ibid_err *err)
 {
 	uint64_t random;
-	*ret = PACE_PAUSE;
+	*ret = ADVANCE_PAUSE;
 	switch (step) {
-	case STEP_DONE: *ret = PACE_DECIDED; return IBID_OK;
-	case STEP_QUEUED: *ret = PACE_QUEUED; return IBID_OK;
+	case STEP_DONE: *ret = ADVANCE_DECIDED; return IBID_OK;
+	case STEP_QUEUED: *ret = ADVANCE_QUEUED; return IBID_OK;
 	case STEP_LOOK_LATER: sub->pause_us = ATTEMPT_LOOK_PAUSE_US; return IBID_OK;
 	case STEP_AGAIN: sub->pause_us = 0; break;
 	case STEP_COLLIDED:
@@ -120,7 +120,7 @@ static enum ibid_code follow(struct submission *sub, enum step step, enum pace *
 	return ++sub->turns < 3 * inner_policy.attempts_max ? IBID_OK : give_up(sub, err);
 }
 
-enum ibid_code submission_advance(struct submission *sub, enum pace *ret, struct ibid_err *err)
+enum ibid_code submission_advance(struct submission *sub, enum advance *ret, struct ibid_err *err)
 {
 	enum ibid_code code;
 	do {
@@ -128,16 +128,16 @@ enum ibid_code submission_advance(struct submission *sub, enum pace *ret, struct
 		code = attempt(sub, &step, err);
 		/* Who waits in a group may be served by now, and gone. */
 		if (!code && step == STEP_QUEUED) {
-			*ret = PACE_QUEUED;
+			*ret = ADVANCE_QUEUED;
 			return IBID_OK;
 		}
 		if (!code)
 			code = follow(sub, step, ret, err);
-	} while (!code && *ret == PACE_PAUSE && sub->pause_us == 0);
+	} while (!code && *ret == ADVANCE_PAUSE && sub->pause_us == 0);
 	return code;
 }
 
-enum ibid_code submission_served(struct submission *sub, enum group_part part, enum pace *ret,
+enum ibid_code submission_served(struct submission *sub, enum group_part part, enum advance *ret,
                                  struct ibid_err *err)
 {
 	enum step step = STEP_DONE;
@@ -178,15 +178,15 @@ enum ibid_code submission_close(struct submission *sub, enum ibid_code code,
 enum ibid_code submission_decide(struct submission *sub, struct ibid_result **ret,
                                  struct ibid_err *err)
 {
-	enum pace pace = PACE_PAUSE;
+	enum advance advance = ADVANCE_PAUSE;
 	enum ibid_code code = submission_begin(sub, err);
 	if (code)
 		return code;
 	do {
-		code = submission_advance(sub, &pace, err);
-		if (!code && pace == PACE_PAUSE)
+		code = submission_advance(sub, &advance, err);
+		if (!code && advance == ADVANCE_PAUSE)
 			env_sleep_us(sub->ledger->env, sub->pause_us);
-	} while (!code && pace == PACE_PAUSE);
+	} while (!code && advance == ADVANCE_PAUSE);
 	return submission_close(sub, code, ret, err);
 }
 
@@ -222,16 +222,17 @@ bool ledger_recall(struct ledger *ledger, const struct ibid_command *command,
 {
 	struct submission sub;
 	struct ibid_err ignored;
-	bool told = false;
+	bool answer = false;
 	if (!recent_expects(ledger->recent, command->key))
 		return false;
 	submission_init(&sub, ledger);
 	if (!submission_prepare(&sub, command, &ignored) && !submission_begin(&sub, &ignored)) {
 		sub.now_us = env_wall_us(ledger->env);
-		told = !submission_close(&sub, tell_recent(&sub) ? IBID_OK : IBID_NOT_FOUND, ret, &ignored);
+		answer = !submission_close(&sub, tell_recent(&sub) ? IBID_OK : IBID_NOT_FOUND, ret,
+		                           &ignored);
 	}
 	submission_release(&sub);
-	return told;
+	return answer;
 }
 
 enum ibid_code ledger_submit(struct ledger *ledger, const struct ibid_command *command,

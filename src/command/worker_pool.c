@@ -153,7 +153,7 @@ static void end_task(struct task *task, enum ibid_code code, struct ibid_err *er
 	if (sub->result)
 		code = submission_close(sub, code, &result, err);
 	if (task->staged) {
-		sub->told = NULL; /* whoever ends it has a thread */
+		sub->served = NULL; /* whoever ends it has a thread */
 		code = staged_decided(task->staged, code, result, &held, &result, err);
 		task->done_staged(task->user, code, held, code ? NULL : result, err);
 	} else {
@@ -178,7 +178,7 @@ static void run_task(struct task *task);
 
 /* The group's leader tells: what is plainly decided is told to the caller at once. Alone: the lane
  * waits for this one, and the thread is there to run it. */
-static void told(struct group_place *place, enum group_part part)
+static void answer(struct group_place *place, enum group_part part)
 {
 	struct sharing *sharing = (struct sharing *)place->member;
 	struct task *task = (struct task *)sharing->sub;
@@ -197,7 +197,7 @@ static void run_task(struct task *task)
 {
 	struct worker_pool *workers = task->workers;
 	struct ibid_err err = {0};
-	enum pace pace = PACE_DECIDED;
+	enum advance advance = ADVANCE_DECIDED;
 	enum ibid_code code = IBID_OK;
 	enum group_part part = task->part;
 	struct submission *sub = submission_of(task);
@@ -211,12 +211,12 @@ static void run_task(struct task *task)
 	task->prepared = true;
 	task->part = GROUP_WAITS;
 	if (!code && part != GROUP_WAITS)
-		code = submission_served(sub, part, &pace, &err);
+		code = submission_served(sub, part, &advance, &err);
 	else if (!code)
-		code = submission_advance(sub, &pace, &err);
-	if (code || pace == PACE_DECIDED) {
+		code = submission_advance(sub, &advance, &err);
+	if (code || advance == ADVANCE_DECIDED) {
 		end_task(task, code, &err);
-	} else if (pace == PACE_PAUSE) {
+	} else if (advance == ADVANCE_PAUSE) {
 		pthread_mutex_lock(&workers->lock);
 		task->due_us = env_steady_us(workers->ledger->env) + sub->pause_us;
 		make_rest(workers, task);
@@ -273,7 +273,7 @@ enum ibid_code worker_pool_submit(struct worker_pool *workers, const struct ibid
 	if (!task)
 		return err_set(err, IBID_NOMEM, "out of memory");
 	submission_init(&task->own, workers->ledger);
-	task->own.told = told;
+	task->own.served = answer;
 	task->done = done;
 	return admit(workers, task, command->tenant, err);
 }
@@ -288,7 +288,7 @@ enum ibid_code worker_pool_stage(struct worker_pool *workers, const struct ibid_
 		free(task);
 		return err_set(err, IBID_NOMEM, "out of memory");
 	}
-	task->staged->sub.told = told; /* it waits without a thread, though never in a group */
+	task->staged->sub.served = answer; /* it waits without a thread, though never in a group */
 	task->done_staged = done;
 	return admit(workers, task, command->tenant, err);
 }

@@ -87,7 +87,7 @@ static void answer_unknown(struct request *request, const struct ibid_result *re
 	put(request, kind,
 	    (struct problem){
 	        .status = late ? 504 : problem_infos[kind].status,
-	        .detail = result->told,
+	        .detail = result->client_text,
 	        .code = error && *result->cause ? result->cause : "OUTCOME_UNKNOWN",
 	        .command_id = result->command_id,
 	        .incident_id = *result->incident ? result->incident : NULL,
@@ -105,7 +105,7 @@ void failure_answer_outcome(struct request *request, const struct ibid_result *r
 	put(request, kind,
 	    (struct problem){
 	        .status = result->status,
-	        .detail = result->told,
+	        .detail = result->client_text,
 	        .code = result->reason,
 	        .command_id = result->command_id,
 	        .incident_id = *result->incident ? result->incident : NULL,

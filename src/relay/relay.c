@@ -156,7 +156,7 @@ static void *work(void *user)
 struct worker_pool {
 	struct relay *relay;
 	struct worker workers[OUTBOX_LANES];
-	uint64_t told; /* the version of what is paused */
+	uint64_t version; /* the version of what is paused */
 };
 
 static void join_ended(struct worker_pool *workers, bool all)
@@ -216,7 +216,7 @@ static void look_at_pauses(struct worker_pool *workers)
 	if (relay_look_at_pauses(workers->relay, &err))
 		LOG(&options->log, IBID_LOG_WARN, "relay.pauses",
 		    {"destination", log_text(options->broker->name)}, {"reason", log_text(err.text)});
-	workers->told = workers->relay->pauses.version;
+	workers->version = workers->relay->pauses.version;
 	tell_all(workers, lane_interrupt);
 }
 
@@ -284,7 +284,7 @@ static void wait_next(struct worker_pool *workers)
 	int64_t look_us = pauses_any(&relay->pauses) ? LOOK_PAUSED_US : LOOK_US;
 	struct timespec until = steady_after(every_us < look_us ? every_us : look_us);
 	pthread_mutex_lock(&relay->lock);
-	while (!atomic_load(&relay->stop) && workers->told == relay->pauses.version)
+	while (!atomic_load(&relay->stop) && workers->version == relay->pauses.version)
 		if (pthread_cond_timedwait(&relay->woken, &relay->lock, &until))
 			break;
 	pthread_mutex_unlock(&relay->lock);

@@ -769,8 +769,8 @@ bool script_rejects(const struct script_statement *statement)
 	return strcasestr(statement->sql, "ibid.reject") || strcasestr(statement->sql, "ibid_reject");
 }
 
-void script_tell(const char *file, int line, enum finding_level level, finding_fn *fn, void *user,
-                 const char *format, ...)
+void script_learn(const char *file, int line, enum finding_level level, finding_fn *fn, void *user,
+                  const char *format, ...)
 {
 	struct ibid_err err;
 	va_list args;

@@ -34,8 +34,8 @@ bool script_rejects(const struct script_statement *statement);
 extern const char script_answers_twice[];
 
 /* A finding of prepare_scripts about this place: "file:line: ...". */
-void script_tell(const char *file, int line, enum finding_level level, finding_fn *fn, void *user,
-                 const char *format, ...) __attribute__((format(printf, 6, 7)));
+void script_learn(const char *file, int line, enum finding_level level, finding_fn *fn, void *user,
+                  const char *format, ...) __attribute__((format(printf, 6, 7)));
 
 /* IBID_CONTRACT with "file:line: ..." when something is refused. Everything lives in `arena`. */
 IBID_CHECK enum ibid_code script_split(struct arena *arena, enum script_dialect dialect,

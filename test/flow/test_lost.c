@@ -119,7 +119,8 @@ static void a_commit_that_never_arrived_is_run_again(void **state) /* B15 */
 	assert_once();
 }
 
-/* Claim, script and commit of `pay-declared` are one trip, which takes nothing before it arrives. */
+/* Claim, script and commit of `pay-declared` are one trip, which takes nothing before it arrives.
+ */
 static bool late_at(void *user, const struct hook_point *point)
 {
 	bool *once = user;

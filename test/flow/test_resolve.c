@@ -466,21 +466,21 @@ struct pace_of_two {
 static bool every_second(void *user, const char *tenant, const char *operation,
                          const char *command_id, int64_t token, int64_t since_us)
 {
-	struct pace_of_two *pace = user;
+	struct pace_of_two *advance = user;
 	assert_int_not_equal(token, 0);
 	assert_string_equal(tenant, "t");
 	assert_string_equal(operation, "charge");
 	assert_int_equal(strlen(command_id), 36);
-	assert_true(since_us > pace->since_us); /* the oldest first */
-	pace->since_us = since_us;
-	return pace->asked++ % 2 != 0;
+	assert_true(since_us > advance->since_us); /* the oldest first */
+	advance->since_us = since_us;
+	return advance->asked++ % 2 != 0;
 }
 
 static void the_caller_says_which_are_asked_about_and_the_limit_counts_those(void **state)
 {
 	(void)state;
 	enum { COMMANDS = 220 }; /* more than one page of the listing */
-	struct pace_of_two pace = {0};
+	struct pace_of_two advance = {0};
 	size_t count = 0;
 	for (int i = 0; i < 10; i++) {
 		char key[32];
@@ -489,32 +489,32 @@ static void the_caller_says_which_are_asked_about_and_the_limit_counts_those(voi
 	}
 	assert_int_equal(ibid_recover(ibid,
 	                              IBID_RECOVERY(.unknown = true, .limit = 3, .tell = hear,
-	                                            .user = &pace, .wanted = every_second),
+	                                            .user = &advance, .wanted = every_second),
 	                              &count, NULL),
 	                 IBID_OK);
 	assert_int_equal(count, 3);
-	assert_int_equal(pace.told.ended, 3);
-	assert_int_equal(pace.asked, 6);
+	assert_int_equal(advance.told.ended, 3);
+	assert_int_equal(advance.asked, 6);
 	assert_int_equal(in_state("UNKNOWN"), 7);
 	for (int i = 10; i < COMMANDS; i++) {
 		char key[32];
 		snprintf(key, sizeof key, "k-%d", i);
 		ibid_staged_free(lose("charge", key, i == COMMANDS - 1 ? "done" : NULL));
 	}
-	pace = (struct pace_of_two){0};
+	advance = (struct pace_of_two){0};
 	assert_int_equal(ibid_recover(ibid,
 	                              IBID_RECOVERY(.unknown = true, .tenant = "other", .tell = hear,
-	                                            .user = &pace, .wanted = every_second),
+	                                            .user = &advance, .wanted = every_second),
 	                              &count, NULL),
 	                 IBID_OK);
-	assert_int_equal(pace.asked, 0);
+	assert_int_equal(advance.asked, 0);
 	assert_int_equal(
 	    ibid_recover(ibid,
-	                 IBID_RECOVERY(.unknown = true, .limit = 1000, .tell = hear, .user = &pace),
+	                 IBID_RECOVERY(.unknown = true, .limit = 1000, .tell = hear, .user = &advance),
 	                 &count, NULL),
 	    IBID_OK);
 	assert_int_equal(count, 8); /* the one on the last page, too */
-	assert_int_equal(pace.told.left, COMMANDS - 11);
+	assert_int_equal(advance.told.left, COMMANDS - 11);
 }
 
 /* ---- Races, kills, faults ------------------------------------------------------------------- */

@@ -57,7 +57,7 @@ static const struct pg_statement *statement_of(const struct question *question)
 }
 
 #define TELL(q, question, level, line, ...)                                                        \
-	script_tell((question)->use->script->file, line, level, (q)->fn, (q)->user, __VA_ARGS__)
+	script_learn((question)->use->script->file, line, level, (q)->fn, (q)->user, __VA_ARGS__)
 
 /* ---- Making --------------------------------------------------------------------------------- */
 

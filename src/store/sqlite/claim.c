@@ -42,7 +42,7 @@ static enum ibid_code claim_inside(struct lite_tx *tx, struct arena *arena,
 
 /* A completed row that does not give way does not change any more, and one in progress is nobody's
  * but its worker's. */
-static bool told_by_looking(const struct command_row *row, const struct work_context *context)
+static bool decided_by_looking(const struct command_row *row, const struct work_context *context)
 {
 	return (row->state == COMMAND_COMPLETED && !command_gives_way(row, context)) ||
 	       (row->state == COMMAND_IN_PROGRESS && !context->holds_lease);
@@ -58,7 +58,7 @@ enum ibid_code lite_claim(struct store *base, struct arena *arena, const struct 
 	enum ibid_code code = look(store, arena, identity, &claim.row, err);
 	if (code && code != IBID_NOT_FOUND)
 		return code;
-	if (code || !told_by_looking(&claim.row, context)) {
+	if (code || !decided_by_looking(&claim.row, context)) {
 		if (lite_runs(store, identity)) {
 			*ret = (struct claim){.kind = CLAIM_BUSY};
 			return IBID_OK;
@@ -69,7 +69,7 @@ enum ibid_code lite_claim(struct store *base, struct arena *arena, const struct 
 		claim.tx = &tx->base;
 		code = claim_inside(tx, arena, identity, &claim, err);
 	}
-	if (code || (claim.kind == CLAIM_FOUND && told_by_looking(&claim.row, context)))
+	if (code || (claim.kind == CLAIM_FOUND && decided_by_looking(&claim.row, context)))
 		lite_tx_rollback(&claim.tx);
 	if (!code)
 		*ret = claim;

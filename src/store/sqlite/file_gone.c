@@ -57,7 +57,7 @@ static enum ibid_code compare(struct lite_store *store, size_t at, struct ibid_e
 	return tell(store, known, err);
 }
 
-enum ibid_code lite_file_told(struct lite_store *store, struct ibid_err *err)
+enum ibid_code lite_file_noted(struct lite_store *store, struct ibid_err *err)
 {
 	const char *story = atomic_load(&store->files.gone);
 	return story ? tell(store, story, err) : IBID_OK;
@@ -65,13 +65,13 @@ enum ibid_code lite_file_told(struct lite_store *store, struct ibid_err *err)
 
 enum ibid_code lite_file_check(struct lite_store *store, struct ibid_err *err)
 {
-	enum ibid_code code = lite_file_told(store, err);
+	enum ibid_code code = lite_file_noted(store, err);
 	return code ? code : compare(store, 0, err);
 }
 
 enum ibid_code lite_file_look(struct lite_store *store, struct ibid_err *err)
 {
-	enum ibid_code code = lite_file_told(store, err);
+	enum ibid_code code = lite_file_noted(store, err);
 	for (size_t i = 0; !code && i < LITE_FILES; i++)
 		code = compare(store, i, err);
 	return code;
@@ -86,7 +86,7 @@ static enum ibid_code check_opened(struct lite_store *store, sqlite3 *db, struct
 	if (code || !moved)
 		return code;
 	atomic_store(&store->files.gone, stories[0][1]);
-	return lite_file_told(store, err);
+	return lite_file_noted(store, err);
 }
 
 enum ibid_code lite_file_connect(struct lite_store *store, const struct lite_conn_options *options,

@@ -115,7 +115,7 @@ IBID_CHECK enum ibid_code lite_file_check(struct lite_store *store, struct ibid_
 /* The same for the WAL and the shared memory, too. */
 IBID_CHECK enum ibid_code lite_file_look(struct lite_store *store, struct ibid_err *err);
 /* What one of these has told before; none. */
-IBID_CHECK enum ibid_code lite_file_told(struct lite_store *store, struct ibid_err *err);
+IBID_CHECK enum ibid_code lite_file_noted(struct lite_store *store, struct ibid_err *err);
 /* A connection to this file, and to no other that is at the path by now. */
 IBID_CHECK enum ibid_code lite_file_connect(struct lite_store *store,
                                             const struct lite_conn_options *options,

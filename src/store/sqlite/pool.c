@@ -57,7 +57,7 @@ enum ibid_code lite_reader_take(struct lite_store *store, struct lite_conn **ret
                                 struct ibid_err *err)
 {
 	struct lite_conn *conn;
-	enum ibid_code code = lite_file_told(store, err);
+	enum ibid_code code = lite_file_noted(store, err);
 	if (code)
 		return code;
 	if (!take_place(&store->pool, lite_wait_us(store), &conn))

@@ -19,7 +19,7 @@ struct preparing {
 };
 
 #define TELL(p, level, line, ...)                                                                  \
-	script_tell((p)->use->script->file, line, level, (p)->fn, (p)->user, __VA_ARGS__)
+	script_learn((p)->use->script->file, line, level, (p)->fn, (p)->user, __VA_ARGS__)
 
 /* ---- Where, and what ------------------------------------------------------------------------ */
 

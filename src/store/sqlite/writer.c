@@ -29,7 +29,7 @@ static enum ibid_code open_writer(struct lite_store *store, struct ibid_err *err
 	    .full = &store->full,
 	};
 	if (store->writer)
-		return lite_file_told(store, err);
+		return lite_file_noted(store, err);
 	return lite_file_connect(store, &options, &store->writer, err);
 }
 
