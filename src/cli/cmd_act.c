@@ -157,55 +157,40 @@ struct done {
 
 static void item_json(struct str *out, const struct done *done)
 {
-	const struct exception_row *item = &done->result->item;
-	obj_text(out, "id", id_text(done->arena, item->id));
-	obj_text(out, "done", done->word);
-	obj_text(out, "action", done->result->action);
-	obj_text(out, "by", done->request->actor->client);
-	obj_text(out, "state", exception_state_name(item->state));
-	obj_text(out, "owner", item->owner);
-	obj_text(out, "assignee", item->assignee);
-}
-
-static void delivery_json(struct str *out, const struct done *done)
-{
 	const struct action_result *result = done->result;
-	obj_text(out, "eventId", id_text(done->arena, done->request->item));
-	obj_text(out, "destination", done->args->values[OPT_DESTINATION]);
-	obj_text(out, "done", done->word);
+	obj_id(out, "id", result->item.id);
 	obj_text(out, "action", result->action);
 	obj_text(out, "by", done->request->actor->client);
-	if (result->is_held)
-		obj_text(out, "state", hold_state_name(result->hold.state));
-	if (result->has_item)
-		obj_text(out, "exceptionId", id_text(done->arena, result->item.id));
+	obj_text(out, "state", exception_state_name(result->item.state));
+	obj_text(out, "owner", result->item.owner);
+	obj_text_if(out, "assignee", result->item.assignee);
+	if (result->arrived)
+		names_json(out, "arrivedAt", result->arrived);
+	if (result->pause_count)
+		row_add_list(out, "paused", &pause_shape, result->pauses, result->pause_count, ROW_WHOLE);
 }
 
 static void pause_done_json(struct str *out, const struct done *done)
 {
 	const struct pause_row *row = &done->result->pause;
-	obj_text(out, "done", done->word);
 	obj_text(out, "kind", pause_kind_name(row->kind));
-	if (*row->name)
-		obj_text(out, "name", row->name);
-	if (*row->tenant)
-		obj_text(out, "tenant", row->tenant);
+	obj_text_if(out, "name", *row->name ? row->name : NULL);
+	obj_text_if(out, "tenant", *row->tenant ? row->tenant : NULL);
 	obj_text(out, "by", done->request->actor->client);
 }
 
 static bool print_json(const struct done *done)
 {
-	const struct action_result *result = done->result;
 	struct str out = STR_INIT(OUTPUT_BYTES_MAX);
 	obj_begin(&out, NULL, '{');
+	obj_text(&out, "done", done->word);
 	if (of_pause(done->args))
 		pause_done_json(&out, done);
+	else if (of_event(done->args))
+		delivery_done_json(&out, done->request->actor, &done->request->item,
+		                   done->args->values[OPT_DESTINATION], done->result, ROW_WHOLE);
 	else
-		(of_event(done->args) ? delivery_json : item_json)(&out, done);
-	if (result->arrived)
-		names_json(&out, "arrivedAt", result->arrived);
-	if (result->pause_count || (of_event(done->args) && strcmp(result->action, "release") == 0))
-		row_add_list(&out, "paused", &pause_shape, result->pauses, result->pause_count, ROW_WHOLE);
+		item_json(&out, done);
 	obj_end(&out, '}');
 	bool ok = out_line(&out);
 	str_release(&out);

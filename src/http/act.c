@@ -189,23 +189,6 @@ static void answer_not_done(struct request *request, enum ibid_code code,
 	failure_answer(request, err);
 }
 
-static void add_event(struct str *out, const struct sent *sent, const struct action_result *result)
-{
-	obj_begin(out, NULL, '{');
-	obj_id(out, "eventId", sent->id);
-	obj_text(out, "destination", sent->destination);
-	obj_text(out, "action", sent->act.action);
-	obj_text(out, "by", sent->act.actor->client);
-	obj_bool(out, "proposed", result->proposed);
-	if (result->is_held)
-		obj_text(out, "state", hold_state_name(result->hold.state));
-	if (result->has_item)
-		obj_id(out, "exceptionId", result->item.id);
-	names_json(out, "arrivedAt", result->arrived);
-	row_add_list(out, "paused", &pause_shape, result->pauses, result->pause_count, ROW_SHARED);
-	obj_end(out, '}');
-}
-
 static void answer_done(struct request *request, const struct sent *sent,
                         const struct action_result *result)
 {
@@ -214,10 +197,12 @@ static void answer_done(struct request *request, const struct sent *sent,
 		answer_exception(request, &sent->id);
 		return;
 	}
+	obj_begin(&out, NULL, '{');
 	if (of_event(request))
-		add_event(&out, sent, result);
+		delivery_done_json(&out, sent->act.actor, &sent->id, sent->destination, result, ROW_SHARED);
 	else
-		row_add_object(&out, NULL, &pause_shape, &result->pause, ROW_SHARED);
+		row_add_json(&out, &pause_shape, &result->pause, ROW_SHARED);
+	obj_end(&out, '}');
 	answer_document(request, &out);
 }
 

@@ -2,6 +2,7 @@
 #include "outbox/delivery.h"
 
 #include "base/instant.h"
+#include "base/obj.h"
 #include "outbox/pause.h"
 #include "store/run.h"
 
@@ -289,3 +290,20 @@ static const struct action_rule rules[] = {
 };
 const struct action_subject delivery_subject = {
     .type = "delivery", .rules = rules, .find = find, .check = check, .show = show};
+
+void delivery_done_json(struct str *out, const struct actor *actor, const struct uuid *event,
+                        const char *destination, const struct action_result *result,
+                        enum row_view view)
+{
+	obj_id(out, "eventId", *event);
+	obj_text_if(out, "destination", destination);
+	obj_text(out, "action", result->action);
+	obj_text(out, "by", actor->client);
+	obj_bool(out, "proposed", result->proposed);
+	if (result->is_held)
+		obj_text(out, "state", hold_state_name(result->hold.state));
+	if (result->has_item)
+		obj_id(out, "exceptionId", result->item.id);
+	names_json(out, "arrivedAt", result->arrived);
+	row_add_list(out, "paused", &pause_shape, result->pauses, result->pause_count, view);
+}

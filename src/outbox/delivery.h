@@ -13,4 +13,9 @@ extern const struct action_subject delivery_subject;
 /* Its id: "kafka-main/<event id>". */
 const char *delivery_name(struct arena *arena, const char *destination, const struct uuid *event);
 
+/* What was done or proposed about it: members, without braces. */
+void delivery_done_json(struct str *out, const struct actor *actor, const struct uuid *event,
+                        const char *destination, const struct action_result *result,
+                        enum row_view view);
+
 #endif
