@@ -302,9 +302,6 @@ enum ibid_code pg_resolve(struct store *store, struct arena *arena, const struct
 enum ibid_code pg_begin_action(struct store *store, struct tx **ret, struct ibid_err *err);
 
 /* put.c */
-/* Queue a statement; its values are copied to where they outlive the caller's. */
-IBID_CHECK enum ibid_code pg_tx_put(struct pg_tx *tx, enum pg_statement_name name,
-                                    const char **values, struct ibid_err *err);
 enum ibid_code pg_put_event(struct tx *tx, const struct event_row *event, struct ibid_err *err);
 enum ibid_code pg_put_command(struct tx *tx, const struct command_row *row,
                               const struct command_row *previous, struct ibid_err *err);

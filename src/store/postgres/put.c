@@ -7,14 +7,19 @@
 #include "store/postgres/postgres.h"
 #include "store/run.h"
 
+#include <assert.h>
 #include <string.h>
 
-/* Copy the values into the queue's arena, where they outlive the caller's. */
-enum ibid_code pg_tx_put(struct pg_tx *tx, enum pg_statement_name name, const char **values,
-                         struct ibid_err *err)
+#define COUNT(values) (sizeof(values) / sizeof *(values))
+
+/* Queue a statement, which takes as many of the values as it has parameters. They are copied into
+ * the queue's arena, where they outlive the caller's. */
+static enum ibid_code put(struct pg_tx *tx, enum pg_statement_name name, const char **values,
+                          size_t given, struct ibid_err *err)
 {
 	const struct pg_statement *statement = &pg_statements[name];
 	size_t count = (size_t)statement->param_count;
+	assert(count <= given);
 	const char **copies = arena_array(&tx->arena, count, sizeof *copies);
 	for (size_t i = 0; copies && i < count; i++)
 		copies[i] = arena_strdup(&tx->arena, values[i]);
@@ -48,7 +53,7 @@ enum ibid_code pg_put_event(struct tx *base, const struct event_row *event, stru
 	    event->partition_key,
 	    event->headers,
 	};
-	return pg_tx_put(tx, STATEMENT_EVENT_APPEND, values, err);
+	return put(tx, STATEMENT_EVENT_APPEND, values, COUNT(values), err);
 }
 
 static const char *uuid_or_null(struct arena *arena, const struct uuid *uuid)
@@ -65,7 +70,7 @@ enum ibid_code pg_put_body(struct pg_tx *tx, const struct command_row *row, stru
 	    pg_int(&tx->arena, row->attempts),
 	    arena_strndup(&tx->arena, row->body, row->body_size),
 	};
-	return pg_tx_put(tx, STATEMENT_ANSWER_INSERT, values, err);
+	return put(tx, STATEMENT_ANSWER_INSERT, values, COUNT(values), err);
 }
 
 static const char *int_or_null(struct arena *arena, int64_t value)
@@ -88,7 +93,7 @@ static enum ibid_code delete_bodies(struct pg_tx *tx, const struct command_row *
                                     struct ibid_err *err)
 {
 	const char *values[] = {row->identity.tenant, pg_uuid(&tx->arena, &row->id)};
-	return pg_tx_put(tx, STATEMENT_ANSWER_DELETE, values, err);
+	return put(tx, STATEMENT_ANSWER_DELETE, values, COUNT(values), err);
 }
 
 enum ibid_code pg_put_command(struct tx *base, const struct command_row *row,
@@ -136,7 +141,7 @@ enum ibid_code pg_put_command(struct tx *base, const struct command_row *row,
 	    previous ? pg_uuid(arena, &previous->id) : NULL,
 	};
 	struct key_conflict_row evidence;
-	enum ibid_code code = pg_tx_put(tx, statement_of(row, previous), values, err);
+	enum ibid_code code = put(tx, statement_of(row, previous), values, COUNT(values), err);
 	if (code == IBID_OK && previous && memcmp(&previous->id, &row->id, sizeof row->id) != 0)
 		code = delete_bodies(tx, previous, err);
 	if (code == IBID_OK && evidence_of_refused(row, previous, &evidence))
