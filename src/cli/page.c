@@ -2,6 +2,7 @@
 /* page.c -- lists, a page at a time. */
 #include "cli/page.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
@@ -100,6 +101,7 @@ static void add_json(struct str *out, struct arena *arena, const struct listing 
                      const void *row, int64_t now_us)
 {
 	if (!listing->shape) {
+		assert(listing->row_json);
 		listing->row_json(out, arena, row, now_us);
 		return;
 	}
@@ -132,6 +134,7 @@ static bool print_rows(struct arena *arena, const struct listing *listing, const
 	                      .painted = listing->painted};
 	const char *heads[TABLE_COLUMNS_MAX], *cells[TABLE_COLUMNS_MAX];
 	int64_t now_us = env_wall_us(env_system());
+	assert(listing->shape || listing->add_row);
 	if (listing->shape) {
 		table.heads = heads;
 		table.columns = table.painted = cells_of(arena, listing->shape, NULL, heads);
