@@ -374,7 +374,7 @@ static void the_matrix_lists_events_and_who_has_the_parked_ones(void **state)
 	    ("\"events\":[{\"event\":\"PaymentCreated\",\"version\":\"3\",\"owner\":\"payments\","
 	     "\"topic\":\"payments.payment.events.v1\""),
 	    "\"required\":\"/amount, /currency\"",
-	    "\"deliver_to\":\"kafka-main, audit-file\"",
+	    "\"deliverTo\":\"kafka-main, audit-file\"",
 	    "\"queue\":\"dead-letter\",\"owner\":\"treasury\"",
 	    "severity high",
 	    "within 4h",

@@ -279,12 +279,12 @@ static void matrix_says_how_each_strategy_is_enforced(void **state) /* A05 */
 	static const struct {
 		const char *strategy, *part;
 	} expected[] = {
-	    {"natural", "\"looks_at\":\"already: look.sql, unique: "},
+	    {"natural", "\"looksAt\":\"already: look.sql, unique: "},
 	    {"set-once", "already: look.sql, state: look.sql"},
 	    {"version", "guard: apply: newer, stale: reject, version: /note"},
 	    {"version", "\"row\":\"/from\""},
 	    {"commutative",
-	     "\"enforced_by\":\"the handler is run twice, and `state` must be the same "},
+	     "\"enforcedBy\":\"the handler is run twice, and `state` must be the same "},
 	    {"external", "staged: lease: 30s, recover: inquiry"},
 	    {"none", "because: nobody counts"},
 	    {"natural", "what is asked for holds already"},

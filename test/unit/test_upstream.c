@@ -678,7 +678,7 @@ static const char *text_of(const struct json *row, const char *name)
 
 static const struct json *service_row(const struct json *root, const char *answer)
 {
-	for (const struct json *row = json_member(root, "service_answers")->child; row; row = row->next)
+	for (const struct json *row = json_member(root, "serviceAnswers")->child; row; row = row->next)
 		if (strcmp(text_of(row, "answer"), answer) == 0)
 			return row;
 	fail_msg("no row for a service that %s", answer);
