@@ -81,7 +81,7 @@ class OverHttp(Cases):
             return told
         command = self.server.ask("GET", "/v1/operations/" + answer.headers["Ibid-Command-Id"], headers=self.who(**who)).json
         self.assertEqual(command["result"], answer.json)
-        told.update(body=answer.json, resource_id=command["resourceId"], location=answer.headers["Location"],
+        told.update(body=answer.json, resourceId=command["resourceId"], location=answer.headers["Location"],
                     decision=self.outcome(command["id"]))
         return told
 
