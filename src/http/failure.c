@@ -59,14 +59,6 @@ void failure_answer(struct request *request, const struct ibid_err *err)
 		                "later, with the same key",
 		                err);
 		return;
-	case IBID_SCHEMA:
-		answer_incident(
-		    request, PROBLEM_UNAVAILABLE,
-		    "a newer version of ibid wrote what it is about, and this server can't decide "
-		    "on that: nothing was done; upgrade the server, then send the same again, with "
-		    "the same key",
-		    err);
-		return;
 	default:
 		answer_incident(request, PROBLEM_INTERNAL,
 		                "the server failed; its log has the cause under the incidentId", err);
