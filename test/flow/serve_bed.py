@@ -150,13 +150,14 @@ class Server:
         with open(self.log_path, encoding="utf-8") as handle:
             return handle.read()
 
-    def logged(self, event):
+    def logged(self, event, **members):
         whole = (line for line in self.log().splitlines(keepends=True) if line.endswith("\n"))
-        return [entry for entry in map(json.loads, filter(str.strip, whole)) if entry["event"] == event]
+        return [entry for entry in map(json.loads, filter(str.strip, whole)) if
+                entry["event"] == event and members.items() <= entry.items()]
 
-    def await_logged(self, event, count=1):
+    def await_logged(self, event, count=1, **members):
         end = time.monotonic() + LIMIT_S
-        while len(self.logged(event)) < count:
+        while len(self.logged(event, **members)) < count:
             assert time.monotonic() < end, self.log()
             time.sleep(0.01)
 

@@ -226,7 +226,7 @@ class SqlApi(unittest.TestCase):
         self.assertEqual(first["decision"], "executed")
         again = self.pay(self.app, "k-1")
         self.assertEqual((again["decision"], again["id"], json.loads(again["body"])),
-                         ("replay", first["command_id"], first["body"]))
+                         ("replay", first["commandId"], first["body"]))
 
     def test_the_same_key_with_another_payload_is_a_conflict_and_leaves_evidence(self):  # B04
         self.pay(self.app, "k-1")

@@ -98,8 +98,8 @@ class Wire:
             self.assertIn(why, problem["detail"], data[:200])
         self.assertEqual(self.counts(), (0, 0, 0))
         self.assertEqual(server.send("k", {"topic": "a"}).status, 201)  # the key is free
-        refused = [line for line in server.logged("http.request") if line["status"] == 400]
-        self.assertEqual(len(refused), len(cases))
+        server.await_logged("http.request", len(cases), status=400)
+        self.assertEqual(len(server.logged("http.request", status=400)), len(cases))
 
     def test_what_follows_a_request_that_is_refused_is_never_read_as_one(self):
         server = Server(self)

@@ -6,6 +6,10 @@
 -- Schema ibid holds what people and programs call, select from and grant; ibid_internal the functions that these are
 -- made of. Six of schema 1 stay in ibid until schema 3, because the binaries of schema 1 call them there.
 
+-- Every command touches this table first. Commands that run now finish before the migration locks other tables, and
+-- later commands wait here while they hold no lock. So a migration and a command can't deadlock.
+lock table ibid.command in access exclusive mode;
+
 create schema ibid_internal;
 comment on schema ibid_internal is 'what the functions of schema ibid are made of: nothing here is for callers, and all may change';
 
