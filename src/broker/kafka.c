@@ -16,10 +16,20 @@ static void on_delivery(rd_kafka_t *producer, const rd_kafka_message_t *message,
 		kafka_batch_report(channel->batch, (size_t)(uintptr_t)message->_private, message);
 }
 
+/* Only a person can mend it. */
+static bool is_security(rd_kafka_resp_err_t error)
+{
+	return error && kafka_meaning(error)->failure == FAILURE_SECURITY;
+}
+
 static void on_error(rd_kafka_t *producer, int error, const char *text, void *opaque)
 {
 	(void)producer;
 	struct kafka_channel *channel = opaque;
+	/* librdkafka also reports what follows from a refusal ("all brokers are down"): the cause
+	 * stays. */
+	if (is_security(channel->complaint) && !is_security((rd_kafka_resp_err_t)error))
+		return;
 	channel->complaint = (rd_kafka_resp_err_t)error;
 	snprintf(channel->complaint_text, sizeof channel->complaint_text, "%s", text);
 }
@@ -114,7 +124,7 @@ static enum ibid_code refused(const struct kafka_channel *channel, rd_kafka_resp
 static bool complains(struct kafka_channel *channel)
 {
 	rd_kafka_poll(channel->producer, 0);
-	return channel->complaint && kafka_meaning(channel->complaint)->failure == FAILURE_SECURITY;
+	return is_security(channel->complaint);
 }
 
 /* From here on the broker fences the previous holder of the channel, whose open transaction it
