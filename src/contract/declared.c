@@ -308,7 +308,7 @@ static const struct member emit_members[] = {
 	{"aggregate_id", &type_value, AT(aggregate_id), MEMBER_REQUIRED,
 	 "To which of them does it happen?"},
 	{"payload", &type_template, AT(payload), MEMBER_REQUIRED,
-	 "What is told of it?"},
+	 "What does the event say?"},
 	{"version", &type_version, AT(version), 0,
 	 "Which version of its aggregate is it?", "the next one when left out"},
 	{"key", &type_value, AT(key), 0,
