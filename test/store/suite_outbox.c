@@ -519,7 +519,11 @@ void settlement_under_a_lost_lease_writes_nothing(void **state) /* I6 */
 	    .exceptions = &exception,
 	    .exception_count = 1,
 	};
+	struct lane_settlement kept_still = whole; /* neither cursor nor lease moves */
+	kept_still.cursor = NULL;
+	kept_still.lease_us = 0;
 	assert_int_equal(settle(bed, lane, whole), IBID_FENCED);
+	assert_int_equal(settle(bed, lane, kept_still), IBID_FENCED);
 	assert_int_equal(list_deliveries(bed, "acme", delivery.event_id, &deliveries), 0);
 	assert_int_equal(list_held(bed, &lanes[lane->lane], &held), 0);
 	assert_int_equal(list_exceptions(bed, &all, &exceptions), 0);
